@@ -116,6 +116,10 @@ def write_high_watermarks(log_directory: Path, offsets: Mapping[tuple[str, int],
     _write_checkpoint(log_directory / "replication-offset-checkpoint", offsets)
 
 
+def write_recovery_points(log_directory: Path, offsets: Mapping[tuple[str, int], int]) -> None:
+    _write_checkpoint(log_directory / "recovery-point-offset-checkpoint", offsets)
+
+
 def _write_checkpoint(path: Path, offsets: Mapping[tuple[str, int], int]) -> None:
     lines = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
     text = "\n".join(["0", str(len(lines)), *lines]) + "\n"

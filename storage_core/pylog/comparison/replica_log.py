@@ -19,6 +19,7 @@ from pylog.files.file_names import (
     LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
     PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
     find_partition_directory_name,
     find_segment_file_name,
 )
@@ -32,7 +33,7 @@ from pylog.log_file.segment_windows import WindowMemory
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.damage import DamageReport
 from pylog.reading.discovery import PartitionDirectory, discover_partitions
-from pylog.reading.segment_listing import list_segments
+from pylog.reading.segment_listing import SegmentListing, list_segments
 from pylog.reading.slicing import open_slice
 from pylog.reading.task_range import SegmentSlice
 from pylog.record.header_sums import first_timestamps, has_horizon
@@ -69,6 +70,10 @@ class ReplicaLog:
         What `rows` has left out; complete once it has been walked.
     epochs
         Its leader epoch checkpoint; empty where that is missing or cannot be read.
+    bases_without_log
+        Base offsets of segments of which only an index is left.
+    problems
+        What could not be read of it, in sentences.
     """
 
     def __init__(self, directory: PartitionDirectory) -> None:
@@ -76,17 +81,27 @@ class ReplicaLog:
         self.path = printable_location(directory.path)
         self.damage = DamageReport(is_logged=False)
         self.unreadable: str | None = None
-        self.segments: list[LogSegmentView] = []
+        self.problems: list[str] = []
+        listing = SegmentListing()
         try:
-            self.segments = list_segments(directory.path).segments
+            listing = list_segments(directory.path)
         except LogStorageError as error:
             self.unreadable = getattr(error, "reason", str(error))
-        self.epochs = _epochs(directory.path)
+            self.problems.append(f"{self.path} cannot be read: {self.unreadable}")
+        self.segments: list[LogSegmentView] = listing.segments
+        self.bases_without_log = listing.base_offsets_without_log
+        self.problems += [
+            f"{self.path} has an index of segment {each} without its .log file"
+            for each in self.bases_without_log
+        ]
+        self._snapshot_offsets = listing.producer_snapshot_offsets
+        self.epochs = self._epochs()
         self.topic_id = _topic_id(directory.path)
         self.node_id, self.cluster_id = _identity(directory.log_directory)
         self.log_start_offset = self._checkpointed(LOG_START_OFFSET_CHECKPOINT)
         self.high_watermark = self._checkpointed(HIGH_WATERMARK_CHECKPOINT)
         self.cleaned_up_to = self._checkpointed(CLEANER_OFFSET_CHECKPOINT)
+        self.recovery_point = self._checkpointed(RECOVERY_POINT_CHECKPOINT)
 
     @property
     def size_bytes(self) -> int:
@@ -98,12 +113,28 @@ class ReplicaLog:
         """Where it is, and of which node."""
         return self.path if self.node_id is None else f"{self.path} (node {self.node_id})"
 
+    @property
+    def reached_offset(self) -> int:
+        """Up to which offset it has had batches, by what is beside them."""
+        marks = [self.high_watermark, self.recovery_point, *self._snapshot_offsets]
+        bases = [each.base_offset for each in self.segments[-1:]] + self.bases_without_log
+        return max([0, *bases, *(each for each in marks if each is not None)])
+
     def _checkpointed(self, name: str) -> int | None:
         try:
             stored = read_offset_checkpoint(join(self.directory.log_directory, name))
-        except LogStorageError:
+        except LogStorageError as error:
+            self.problems.append(f"{error}; what it says of {self.path} is not known")
             return None
         return stored.get(self.directory.topic_partition)
+
+    def _epochs(self) -> list[EpochEntry]:
+        try:
+            return read_leader_epoch_checkpoint(join(self.directory.path, LEADER_EPOCH_CHECKPOINT))
+        except LogStorageError as error:
+            if self.unreadable is None:
+                self.problems.append(str(error))
+            return []
 
     def rows(self, *, skips_damage: bool) -> Iterator[Rows]:
         """Yield its batches, in rising offsets, some at a time: an array with a row a field.
@@ -202,13 +233,6 @@ def _of_headers(found: Rows, number: int) -> Rows:
     rows[FLAGS] = np.where(flags & IS_REWRITTEN, IS_CLEANED, 0)
     rows[FLAGS] |= np.where(flags & FOLLOWS_A_GAP, JUMPS, 0)
     return rows
-
-
-def _epochs(directory: str) -> list[EpochEntry]:
-    try:
-        return read_leader_epoch_checkpoint(join(directory, LEADER_EPOCH_CHECKPOINT))
-    except LogStorageError:
-        return []
 
 
 def _topic_id(directory: str) -> uuid.UUID | None:

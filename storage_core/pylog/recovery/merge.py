@@ -30,6 +30,7 @@ from pylog.locations import is_remote, location, parent_of
 from pylog.model import INTERNAL_TOPICS, Timestamp, TopicPartition, parse_offset_spec
 from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
 from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
+from pylog.record.batch_writer import MAX_INT64
 from pylog.recovery.compacted_records import LeftOutRecords
 from pylog.recovery.merge_endings import (
     append_lost_markers,
@@ -133,8 +134,8 @@ def merge(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
         msg = "give at least one replica"
         raise ValueError(msg)
     place = ensure_empty(to, apart_from=paths, what="the result")
-    sources = find_sources(paths, topics, partitions)
     leaders = metadata_beside(paths, metadata)
+    sources = find_sources(paths, topics, partitions, leaders)
     preferred = None if prefer is None else _preferred(paths, prefer)
     instant = None if until is None or isinstance(until, LogCut) else _parsed(until)
     found = {
@@ -148,7 +149,7 @@ def merge(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
     ]
     if undecided:
         raise DivergedReplicasError(undecided)
-    summary = MergeSummary(None if dry_run else place, [])
+    summary = MergeSummary(None if dry_run else place, [], notes=sources.notes)
     cuts: dict[TopicPartition, LogCut] = {}
     if instant is not None:
         cuts = _cut(found, instant, paths, summary.notes)
@@ -234,10 +235,8 @@ def _cut(
         decided = decided_by(until, map(_cut_log, states or _coordinators(paths)))
     logs = {place: _cut_log(each) for place, each in found.items()}
     ends = {
-        place: log.end_offset
-        if isinstance(until, int) and place.topic in INTERNAL_TOPICS
-        else until
-        for place, log in logs.items()
+        place: MAX_INT64 if isinstance(until, int) and place.topic in INTERNAL_TOPICS else until
+        for place in logs
     }
     return find_cuts(logs, ends, decided)
 

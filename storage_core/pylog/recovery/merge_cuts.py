@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pylog.errors import DivergedReplicasError, UnknownTopicOrPartitionError
 from pylog.model import INTERNAL_TOPICS, Timestamp, TopicPartition
 from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
+from pylog.record.batch_writer import MAX_INT64
 from pylog.recovery.merge_endings import bring_back_groups
 from pylog.recovery.merge_plan import find_log
 from pylog.recovery.merge_sources import find_sources, metadata_beside
@@ -41,6 +42,7 @@ class _Look(NamedTuple):
     transactions: SeenTransactions
     left_out: tuple[int, int]
     undecided: list[str]
+    is_whole: bool
 
 
 class MergeCuts(NamedTuple):
@@ -104,7 +106,8 @@ class MergeCuts(NamedTuple):
         wanted = {place: each.wanted_offset for place, each in looks.items()}
         ended = whole_transactions(wanted, found, look, decided)
         left_out = {place: each.left_out for place, each in looks.items()}
-        return cuts_of(wanted, ended, left_out)
+        whole = {place for place, each in looks.items() if each.is_whole}
+        return cuts_of(wanted, ended, left_out, whole)
 
     @staticmethod
     def bring_back_groups(
@@ -125,21 +128,23 @@ class MergeCuts(NamedTuple):
         return {producer: how for each in found for producer, how in each.items()}
 
     def _found(self, place: TopicPartition) -> FoundLog:
-        sources = find_sources(self.paths, [place.topic], [place.partition])
+        metadata = metadata_beside(self.paths, self.metadata)
+        sources = find_sources(self.paths, [place.topic], [place.partition], metadata)
         (replicas,) = sources.replicas.values()
         numbers = [sources.paths[each.directory.path] for each in replicas]
         preferred = next((at for at, one in enumerate(numbers) if one == self.preferred), None)
-        return find_log(place, replicas, metadata_beside(self.paths, self.metadata), preferred)
+        return find_log(place, replicas, metadata, preferred)
 
     def _look(self, place: TopicPartition, end_offset: int | None) -> _Look:
         """Look at one partition, in a task: at what its end cuts, which is looked for if None."""
         found = self._found(place)
         log = _cut_log(found)
         undecided = [f"{place}: {text}" for text in found.lineage.undecided]
-        is_whole = isinstance(self.until, int) and place.topic in INTERNAL_TOPICS
-        until = log.end_offset if is_whole else self.until
+        is_internal = isinstance(self.until, int) and place.topic in INTERNAL_TOPICS
+        until = MAX_INT64 if is_internal else self.until
         end = log.offset_at(until) if end_offset is None else end_offset
-        return _Look(end, log.transactions(end), log.left_out(end, until), undecided)
+        left_out = log.left_out(end, until)
+        return _Look(end, log.transactions(end), left_out, undecided, log.is_before(until))
 
 
 def _cut_log(found: FoundLog) -> CutLog:

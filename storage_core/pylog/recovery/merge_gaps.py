@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pylog.reading.log_end import find_log_end
 from pylog.recovery.compacted_replicas import subtract
 from pylog.recovery.merge_summary import GapCause, MergeGap
+from pylog.recovery.merged_log import log_start_of
 from pylog.text.words import counted, offsets_text
 
 if TYPE_CHECKING:
@@ -91,9 +92,23 @@ def _first_known(replicas: Sequence[ReplicaLog], lineage: LogLineage) -> int:
         for at, each in enumerate(replicas)
         if each.epochs and (at in taken or at == root)
     ]
-    marks = [each.log_start_offset for each in replicas if each.log_start_offset is not None]
-    starts = starts or [each.segments[0].base_offset for each in replicas if each.segments]
-    return max([min(starts, default=0), *marks])
+    bases = [
+        [each.base_offset for each in one.segments[:1]] + one.bases_without_log for one in replicas
+    ]
+    starts = starts or [min(each) for each in bases if each]
+    return max(min(starts, default=0), log_start_of(replicas))
+
+
+def forget_impossible_starts(replicas: Sequence[ReplicaLog], lineage: LogLineage) -> None:
+    """Have no replica start beyond all that there was: its broker would delete all records."""
+    end = max([_end_known(replicas, lineage), *(each.stretch.end_offset for each in lineage.taken)])
+    for each in replicas:
+        if each.log_start_offset is not None and each.log_start_offset > end:
+            each.problems.append(
+                f"{each.path} starts at offset {each.log_start_offset} according to its "
+                f"checkpoint, and nothing else has got beyond {end}: it is not believed"
+            )
+            each.log_start_offset = None
 
 
 def _damaged_tail(
@@ -113,8 +128,14 @@ def _damaged_tail(
         if damaged is None or damaged.end_offset is not None or not each.segments:
             continue
         last = each.segments[-1]
+        if damaged.path != last.file_path():
+            continue
+        if damaged.is_unreadable:  # of what size it is then is not known, either
+            if end <= damaged.next_offset:
+                return damaged.next_offset
+            continue
         batches_end = find_log_end(last, skips_damage=True).end_position
-        if damaged.path != last.file_path() or damaged.position >= batches_end:
+        if damaged.position >= batches_end:
             continue
         later = [one for one in known if one.start_offset >= damaged.next_offset]
         # Batches are the same in all replicas, until a cleaner rewrites them.
@@ -135,15 +156,9 @@ def _of_the_log(replicas: Sequence[ReplicaLog], lineage: LogLineage) -> list[Rep
 
 def _end_known(replicas: Sequence[ReplicaLog], lineage: LogLineage) -> int:
     """Return up to which offset the log has reached, by what is beside it."""
-    ends = []
-    for each in _of_the_log(replicas, lineage):
-        if each.high_watermark is not None:
-            ends.append(each.high_watermark)
-        if each.segments:
-            ends.append(each.segments[-1].base_offset)
-    root = lineage.root
-    if root is not None and replicas[root].epochs:
-        ends.append(replicas[root].epochs[-1].start_offset)
+    ends = [each.reached_offset for each in _of_the_log(replicas, lineage)]
+    leaders = replicas if lineage.root is None else [replicas[lineage.root]]
+    ends += [each.epochs[-1].start_offset for each in leaders if each.epochs]
     ends += [each.end_offset for each in lineage.unproven]
     return max(ends, default=0)
 

@@ -10,7 +10,7 @@ from pylog.comparison.lineage import Evidence, find_lineage
 from pylog.model import NO_TIMESTAMP
 from pylog.recovery.compacted_records import CompactedReplicas
 from pylog.recovery.compacted_replicas import borders_of, is_cleaned
-from pylog.recovery.merge_gaps import find_gaps
+from pylog.recovery.merge_gaps import find_gaps, forget_impossible_starts
 from pylog.recovery.merge_sources import topic_id_of
 from pylog.recovery.merge_summary import (
     GapCause,
@@ -21,7 +21,7 @@ from pylog.recovery.merge_summary import (
     MergeSource,
 )
 from pylog.recovery.merge_until import CutLog
-from pylog.recovery.merged_log import MergedLog
+from pylog.recovery.merged_log import MergedLog, log_start_of
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
@@ -110,8 +110,14 @@ def plan_log(found: FoundLog, cut: LogCut | None) -> MergePlan:
     sources = [_source(at, each, found.join.stretches) for at, each in enumerate(replicas)]
     cut_batch = None
     start = lineage.taken[0].stretch.start_offset if lineage.taken else 0
+    forget_impossible_starts(replicas, lineage)
+    log_start_offset = log_start_of(replicas)
+    gaps = _gaps(found, log_start_offset)
     if cut is not None:
+        gaps = [each for each in gaps if cut.is_whole or each.start_offset < cut.end_offset]
         lineage.taken, cut_batch = CutLog(replicas, lineage.taken).taken_until(cut.end_offset)
+        if cut.end_offset <= log_start_offset:  # all that the cut leaves was deleted
+            cut_batch = None
         lineage.branches = [each for each in lineage.branches if each.start_offset < cut.end_offset]
         lineage.unproven = [each for each in lineage.unproven if each.start_offset < cut.end_offset]
     root = lineage.root
@@ -119,7 +125,6 @@ def plan_log(found: FoundLog, cut: LogCut | None) -> MergePlan:
     end = lineage.taken[-1].stretch.end_offset if lineage.taken else start
     if cut_batch is not None and cut is not None:
         end = cut.end_offset
-    gaps = _gaps(found, log.log_start_offset)
     summary = MergedPartition(
         *found.topic_partition,
         start,
@@ -130,7 +135,7 @@ def plan_log(found: FoundLog, cut: LogCut | None) -> MergePlan:
         log.size_bytes,
         sources,
         log.ranges,
-        gaps if cut is None else [each for each in gaps if each.start_offset < cut.end_offset],
+        gaps,
         _branches(replicas, lineage),
         notes=[*_notes(replicas, lineage), *_epoch_notes(replicas, found.join)],
         cut=None if cut is None else MergeCut(*cut[:4]),
@@ -265,6 +270,12 @@ def _notes(replicas: Sequence[ReplicaLog], lineage: LogLineage) -> Iterable[str]
     if any(each.stretch.is_legacy for each in lineage.taken):
         yield "there are batches of format v0 or v1, which have no leader epoch to tell by"
     for at, replica in enumerate(replicas):
+        yield from replica.problems
+        yield from (
+            f"{each.path} cannot be read: {each.reason}"
+            for each in replica.damage
+            if each.is_unreadable
+        )
         lost = [each for each in lineage.branches if at in each.places]
         mark = replica.high_watermark
         if lost and mark is not None and mark > lost[0].start_offset:

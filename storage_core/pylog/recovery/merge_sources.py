@@ -5,15 +5,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.checks.absent_partitions import LOADED, RECORDED, offsets_in
 from pylog.comparison.lineage import LastLeader
 from pylog.comparison.replica_log import ReplicaLog, directories_of
 from pylog.errors import LogDirectoryError, LogStorageError, UnknownTopicOrPartitionError
+from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.directory_lock import ensure_not_in_use
-from pylog.files.file_names import find_partition_directory_name
+from pylog.files.file_names import (
+    FUTURE_DIR_SUFFIX,
+    STRAY_DIR_SUFFIX,
+    find_partition_directory_name,
+)
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import list_directory
 from pylog.internal_topics.metadata_image import NO_LEADER
-from pylog.locations import is_remote, location, name_of, parent_of, printable_location
+from pylog.locations import is_remote, join, location, name_of, parent_of, printable_location
+from pylog.reading.discovery import PartitionDirectory
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.replicas import ensure_one_cluster
 from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of
@@ -21,53 +28,117 @@ from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from pylog.internal_topics.metadata_image import PartitionRegistration, TopicImage
     from pylog.model import TopicPartition
-    from pylog.reading.discovery import PartitionDirectory
+
+
+_ABSENT = "-absent"
+"""State of a partition directory that checkpoints name, and that is not there."""
+_WHY_LEFT_OUT = {
+    STRAY_DIR_SUFFIX: "is left out: a broker has put it aside, since it is not its replica; give "
+    "it as a path of its own if it is needed",
+    _ABSENT: "is missing, and checkpoints beside it name it: it was lost, or was deleted just "
+    "before the broker was killed",
+}
 
 
 class Sources(NamedTuple):
-    """The replicas of each partition, and which of the paths each one is from."""
+    """The replicas of each partition, and which of the paths each one is from.
+
+    ``notes`` tells what may have records, too, and is left out.
+    """
 
     replicas: dict[TopicPartition, list[ReplicaLog]]
     paths: dict[str, int]  # by partition directory
+    notes: list[str]
 
 
 def find_sources(
     paths: Sequence[str | os.PathLike[str]],
     topics: Collection[str] | None,
     partitions: Collection[int] | None,
+    metadata: ClusterMetadata | None = None,
 ) -> Sources:
-    """Return the replicas under some paths, of the partitions that are wanted."""
-    directories: list[PartitionDirectory] = []
-    numbers: dict[str, int] = {}
-    for number, path in enumerate(paths):
-        for each in directories_of(location(path)):
-            if each.is_live(include_stray=False) and each.path not in numbers:
-                numbers[each.path] = number
-                directories.append(each)
-    wanted = [
-        each
-        for each in directories
-        if each.topic_partition != CLUSTER_METADATA
-        and (topics is None or each.topic_partition.topic in topics)
-        and (partitions is None or each.topic_partition.partition in partitions)
+    """Return the replicas under some paths, of the partitions that are wanted.
+
+    Also copies that were being moved to another disk, after the live ones, and replicas whose
+    directory is gone: checkpoints tell how far those had got.
+    """
+    found = [
+        (each, number)
+        for number, path in enumerate(paths)
+        for each in _directories(location(path))
+        if _is_wanted(each, topics, partitions)
     ]
-    if not wanted:
+    places = {each.topic_partition for each, _ in found if each.state in LOADED}
+    chosen: dict[str, tuple[PartitionDirectory, int]] = {}
+    for one in found:
+        if one[0].is_live(include_stray=False):
+            chosen.setdefault(one[0].path, one)
+    for one in found:
+        if one[0].state == FUTURE_DIR_SUFFIX or _is_lost(one[0], places, metadata):
+            chosen.setdefault(one[0].path, one)
+    notes = [
+        f"{printable_location(each.path)} {_WHY_LEFT_OUT[each.state]}"
+        for each in dict.fromkeys(each for each, _ in found)
+        if each.path not in chosen and each.state in _WHY_LEFT_OUT
+    ]
+    if not chosen:
         what = "no partition" if topics is None else f"no partition of topic {', '.join(topics)}"
         raise UnknownTopicOrPartitionError(f"{what} that is wanted is under the paths")
-    for above in dict.fromkeys(each.log_directory for each in wanted):
+    directories = [each for each, _ in chosen.values()]
+    for above in dict.fromkeys(each.log_directory for each in directories):
         if not is_remote(above) and os.path.isdir(above):  # noqa: PTH112 - kept as text
             ensure_not_in_use(above)
-    ensure_one_cluster(wanted)
+    ensure_one_cluster(directories)
     replicas: dict[TopicPartition, list[ReplicaLog]] = {}
-    for each in wanted:
+    for each in directories:
         replicas.setdefault(each.topic_partition, []).append(ReplicaLog(each))
-    for found in replicas.values():
-        topic_id_of(found)
-    return Sources(dict(sorted(replicas.items())), numbers)
+    for logs in replicas.values():
+        topic_id_of(logs)
+    numbers = {path: number for path, (_, number) in chosen.items()}
+    return Sources(dict(sorted(replicas.items())), numbers, notes)
+
+
+def _is_wanted(
+    directory: PartitionDirectory,
+    topics: Collection[str] | None,
+    partitions: Collection[int] | None,
+) -> bool:
+    topic, partition = directory.topic_partition
+    return (
+        directory.topic_partition != CLUSTER_METADATA
+        and (topics is None or topic in topics)
+        and (partitions is None or partition in partitions)
+    )
+
+
+def _directories(path: str) -> Iterator[PartitionDirectory]:
+    """Yield the partition directories of a path, and those that its checkpoints miss."""
+    here = directories_of(path)
+    yield from here
+    if all(each.is_named for each in here):
+        return
+    places = {each.topic_partition for each in here if each.state in LOADED}
+    ends = [offsets_in(path, name) for name in RECORDED]
+    for each in sorted({place for found in ends for place, end in found.items() if end} - places):
+        yield PartitionDirectory(each, join(path, str(each)), _ABSENT)
+
+
+def _is_lost(
+    directory: PartitionDirectory,
+    places: Collection[TopicPartition],
+    metadata: ClusterMetadata | None,
+) -> bool:
+    """Whether a directory is missed that is not there; as `pylog.checks.absent_partitions` says."""
+    place = directory.topic_partition
+    if directory.state != _ABSENT or place in places:
+        return directory.state == _ABSENT
+    if metadata is not None and metadata.path is not None:
+        return metadata.has(place)
+    return has_clean_shutdown(directory.log_directory)
 
 
 def topic_id_of(replicas: Iterable[ReplicaLog]) -> uuid.UUID | None:
@@ -109,6 +180,11 @@ class ClusterMetadata:
             return None
         found = topic.partitions.get(topic_partition.partition)
         return None if found is None else _last_leader(found)
+
+    def has(self, topic_partition: TopicPartition) -> bool:
+        """Whether there is such a partition."""
+        topic = self._topics.get(topic_partition.topic)
+        return topic is not None and topic_partition.partition in topic.partitions
 
     def is_compacted(self, topic: str) -> bool:
         """Whether the topic's own configuration says so."""

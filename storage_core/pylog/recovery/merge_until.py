@@ -38,7 +38,7 @@ from pylog.recovery.merged_log import windows_of
 from pylog.recovery.partition_copy import first_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from pylog.comparison.lineage import Taken
     from pylog.comparison.replica_log import ReplicaLog
@@ -95,6 +95,8 @@ class LogCut(NamedTuple):
         whose timestamps are all before it.
     commits, aborts
         The transactions that get a marker.
+    is_whole
+        Whether the log has nothing from the instant or the offset on.
     """
 
     wanted_offset: int
@@ -103,6 +105,7 @@ class LogCut(NamedTuple):
     left_out_earlier: int
     commits: tuple[OpenTransaction, ...]
     aborts: tuple[OpenTransaction, ...]
+    is_whole: bool = False
 
 
 class CutLog:
@@ -133,6 +136,12 @@ class CutLog:
                 if found is not None:
                     return found
         return self.end_offset
+
+    def is_before(self, until: int | Timestamp) -> bool:
+        """Whether it has nothing from an instant or an offset on."""
+        if isinstance(until, Timestamp):
+            return self.offset_at(until) == self.end_offset
+        return self.end_offset < until
 
     def transactions(self, end_offset: int) -> SeenTransactions:
         """Return what it has of transactions, for an end."""
@@ -255,7 +264,8 @@ def find_cuts(
     wanted = {place: log.offset_at(until[place]) for place, log in logs.items()}
     ended = whole_transactions(wanted, look(wanted), look, decided)
     left_out = {place: log.left_out(ended.ends[place], until[place]) for place, log in logs.items()}
-    return cuts_of(wanted, ended, left_out)
+    whole = {place for place, log in logs.items() if log.is_before(until[place])}
+    return cuts_of(wanted, ended, left_out, whole)
 
 
 def whole_transactions(
@@ -294,6 +304,7 @@ def cuts_of(
     wanted: Mapping[TopicPartition, int],
     ended: EndedLogs,
     left_out: Mapping[TopicPartition, tuple[int, int]],
+    whole: Collection[TopicPartition],
 ) -> dict[TopicPartition, LogCut]:
     """Return the cuts of logs with these ends."""
     cuts = {}
@@ -306,6 +317,7 @@ def cuts_of(
             *left_out[place],
             tuple(each for each in by_offset if each.producer_id in producers),
             tuple(each for each in by_offset if each.producer_id not in producers),
+            place in whole,
         )
     return cuts
 

@@ -73,6 +73,11 @@ def _moved_window(replicas: Sequence[ReplicaLog], stretch: BatchStretch) -> Wind
     return Window.of(find_batches(buffer), source.path, place.position)
 
 
+def log_start_of(replicas: Iterable[ReplicaLog]) -> int:
+    """Return the offset below which records were deleted, and are not to come back."""
+    return max((each.log_start_offset or 0 for each in replicas), default=0)
+
+
 class MergedLog:
     """One partition of the result, before it is written."""
 
@@ -87,10 +92,7 @@ class MergedLog:
     ) -> None:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
-        self.log_start_offset = max(
-            (each.log_start_offset for each in replicas if each.log_start_offset is not None),
-            default=0,
-        )
+        self.log_start_offset = log_start_of(replicas)
         self.segments: list[SegmentCopy] = []
         self.ranges: list[MergedRange] = []
         self.epochs: list[EpochEntry] = []

@@ -6,6 +6,7 @@ import itertools
 import shutil
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,12 +40,12 @@ from tests.support.log_files import (
     write_high_watermarks,
     write_log_start_offsets,
     write_partition,
+    write_recovery_points,
 )
 from tests.support.replica_histories import TOPIC_ID, stored_batches, write_epochs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from pylog.results import MergedPartition
     from tests.conftest import HowMany
@@ -179,6 +180,162 @@ def test_what_is_damaged_at_the_end_may_be_intact_elsewhere(
     start = sum(len(each.data) for each in log(0, 20))
     segment_path(ones[0], 0).write_bytes(data[:start] + b"\x55" * (len(data) - start))
     assert gaps(only(*ones, to=tmp_path / "out")) == expected
+
+
+ORDERS = ("orders", 0)
+Harm = Callable[[Path], object]
+"""What is done to a partition directory that has offsets 0 to 19, and is in a log directory."""
+
+
+def _as_folder(path: Path) -> None:
+    path.mkdir()
+    path.with_suffix(".index").write_bytes(bytes(8))
+
+
+def _without_logs(one: Path, epochs: list[tuple[int, int]]) -> None:
+    segment_path(one, 0).unlink()
+    write_epochs(one, epochs)
+
+
+def _first_is_gone(one: Path) -> None:
+    segment_path(one, 0).rename(segment_path(one, 10))
+    segment_path(one, 10).write_bytes(b"".join(each.data for each in log(10, 20)))
+    segment_path(one, 0, ".index").touch()
+    (one / "leader-epoch-checkpoint").unlink()
+
+
+BESIDE: dict[str, tuple[Harm, list[tuple[int, int | None]]]] = {
+    "recovery point": (lambda one: write_recovery_points(one.parent, {ORDERS: 25}), [(20, 25)]),
+    "high watermark": (lambda one: write_high_watermarks(one.parent, {ORDERS: 25}), [(20, 25)]),
+    "producer snapshot": (lambda one: segment_path(one, 25, ".snapshot").touch(), [(20, 25)]),
+    "an index alone": (lambda one: segment_path(one, 25, ".index").touch(), [(20, 25)]),
+    "a folder": (lambda one: _as_folder(segment_path(one, 20)), [(20, None)]),
+    "a link": (lambda one: segment_path(one, 20).symlink_to("gone"), [(20, None)]),
+    "no log at all": (lambda one: _without_logs(one, [(0, 0), (2, 20)]), [(0, 20)]),
+    "the first index alone": (_first_is_gone, [(0, 10)]),
+    "all as it is": (lambda one: write_recovery_points(one.parent, {ORDERS: 20}), []),
+}
+
+
+@pytest.mark.parametrize(("harm", "expected"), BESIDE.values(), ids=list(BESIDE))
+def test_what_is_beside_a_log_tells_how_far_it_went(
+    tmp_path: Path, harm: Harm, expected: list[tuple[int, int | None]]
+) -> None:
+    one = replica(tmp_path / "a", {0: log(0, 20)})
+    harm(one)
+    assert gaps(only(one, to=tmp_path / "out")) == expected
+
+
+@pytest.mark.parametrize("has_directory", [True, False])
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_checkpoints_name_a_replica_whose_directory_is_gone(
+    tmp_path: Path, *, has_directory: bool, is_clean: bool
+) -> None:
+    one, other = tmp_path / "1", tmp_path / "2"
+    replica(one, {0: log(0, 20)}, name="other-0")
+    write_high_watermarks(one, {ORDERS: 25, ("other", 0): 20})
+    if has_directory:
+        (one / "orders-0").mkdir()  # without a file
+    if is_clean:
+        (one / ".kafka_cleanshutdown").touch()
+    replica(other, {0: log(0, 20)})
+    assert gaps(only(one, other, to=tmp_path / "both", topics=["orders"])) == [(20, 25)]
+    alone = merge(one, to=tmp_path / "alone")
+    found = {each.topic: gaps(each) for each in alone.partitions}
+    assert found == ({"orders": [(0, 25)], "other": []} if is_clean else {"other": []})
+    assert len(alone.notes) == (not is_clean)
+    assert all(f"{one / 'orders-0'} is missing" in each for each in alone.notes)
+
+
+@pytest.mark.parametrize(
+    ("state", "has_live", "end"),
+    [
+        ("future", True, 40),
+        ("future", False, 40),
+        ("stray", True, 20),
+        ("delete", True, 20),
+    ],
+)
+def test_a_copy_that_was_moved_to_another_disk_is_a_replica(
+    tmp_path: Path, state: str, *, has_live: bool, end: int
+) -> None:
+    one = tmp_path / "1"
+    replica(one, {0: log(0, 10)}, name="other-0")
+    if has_live:
+        replica(one, {0: log(0, 20)})
+    aside = replica(one, {0: log(0, 40)}, name=f"orders-0.{1:032x}-{state}")
+    done = merge(one, to=tmp_path / "out")
+    assert [(each.topic, each.end_offset) for each in done.partitions] == [
+        ("orders", end),
+        ("other", 10),
+    ]
+    assert [each.split(":")[0] for each in done.notes] == (
+        [f"{aside} is left out"] if state == "stray" else []
+    )
+    assert only(one, aside, to=tmp_path / "named", topics=["orders"]).end_offset == 40
+
+
+def test_a_log_start_beyond_all_that_there_was_is_not_believed(tmp_path: Path) -> None:
+    one = replica(tmp_path / "a", {0: log(0, 20)})
+    write_log_start_offsets(one.parent, {ORDERS: 1000})
+    merged = only(one, to=tmp_path / "out")
+    assert [path.read_bytes() for path in (tmp_path / "out" / "orders-0").glob("*.log")] == [
+        segment_path(one, 0).read_bytes()
+    ]
+    assert pylog.scan(tmp_path / "out").to_table().num_rows == 20
+    assert any("starts at offset 1000 according to its ch" in each for each in merged.notes)
+    assert gaps(merged) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "replication-offset-checkpoint",
+        "log-start-offset-checkpoint",
+        "recovery-point-offset-checkpoint",
+        "cleaner-offset-checkpoint",
+        "orders-0/leader-epoch-checkpoint",
+    ],
+)
+def test_a_checkpoint_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+    one = replica(tmp_path / "a", {0: log(0, 20)})
+    (one.parent / name).write_bytes(b"\0\1")
+    notes = only(one, to=tmp_path / "out").notes
+    assert [each for each in notes if each.startswith(f"{one.parent / name}: ")]
+
+
+@pytest.mark.parametrize(
+    ("until", "expected"),
+    [
+        (10, []),
+        (20, []),
+        (21, [(20, 25)]),
+        (40, [(20, 25)]),
+        (pylog.Timestamp(1000), []),  # that of the first record of each batch
+        (pylog.Timestamp(9000), [(20, 25)]),
+    ],
+)
+def test_what_is_missing_before_an_end_is_told(
+    tmp_path: Path, until: int | pylog.Timestamp, expected: list[tuple[int, int]]
+) -> None:
+    one = replica(tmp_path / "a", {0: log(0, 20)})
+    write_high_watermarks(one.parent, {ORDERS: 25})
+    assert gaps(only(one, to=tmp_path / "out", until=until)) == expected
+    [planned] = (
+        pylog.jobs.MergeCuts((str(one),), until)
+        .find(
+            [pylog.TopicPartition(*ORDERS)], lambda places, task: [task(each, 0) for each in places]
+        )
+        .values()
+    )
+    assert planned.is_whole is bool(expected)
+
+
+def test_an_end_below_the_log_start_leaves_nothing(tmp_path: Path) -> None:
+    one = replica(tmp_path / "a", {0: log(0, 20)})
+    write_log_start_offsets(one.parent, {ORDERS: 12})
+    assert gaps(only(one, to=tmp_path / "out", until=7)) == []
+    assert pylog.scan(tmp_path / "out").to_table().num_rows == 0
 
 
 def test_the_name_of_the_last_file_tells_how_far_the_log_went(tmp_path: Path) -> None:
