@@ -51,7 +51,7 @@ def diff_replicas(
             same += zone[0].records
         else:
             _compare(zone, replicas, found)
-    _add_damage(stretches, replicas, found)
+    _add_damage(stretches, replicas, found, end_offset)
     notes = _which_is_right(stretches, replicas) if found.counts else []
     return PartitionDiff(
         *left.directory.topic_partition,
@@ -160,10 +160,14 @@ def _add_only(
 
 
 def _add_damage(
-    stretches: Sequence[BatchStretch], replicas: Sequence[ReplicaLog], found: Differences
+    stretches: Sequence[BatchStretch],
+    replicas: Sequence[ReplicaLog],
+    found: Differences,
+    end_offset: int | None,
 ) -> None:
     """Add the damage of both; a torn end counts only where the other one has records there."""
     for at, replica in enumerate(replicas):
+        damaged_end, _ = replica.damaged_end() or (None, 0)
         for damaged in replica.damage:
             start, end = damaged.next_offset, damaged.end_offset
             beside = [
@@ -174,7 +178,8 @@ def _add_damage(
                 and start < each.end_offset
                 and (end is None or each.start_offset < end)
             ]
-            if end is None and not beside:
+            is_committed = end_offset is None or start < end_offset
+            if end is None and not beside and not (damaged is damaged_end and is_committed):
                 continue
             last = max([start + 1, *(each.end_offset for each in beside)]) if end is None else end
             records = sum(each.records for each in beside) or max(1, last - start)

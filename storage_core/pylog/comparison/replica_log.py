@@ -33,6 +33,7 @@ from pylog.log_file.segment_windows import WindowMemory
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.damage import DamageReport
 from pylog.reading.discovery import PartitionDirectory, discover_partitions
+from pylog.reading.log_end import find_log_end
 from pylog.reading.segment_listing import SegmentListing, list_segments
 from pylog.reading.slicing import open_slice
 from pylog.reading.task_range import SegmentSlice
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.files.leader_epochs import EpochEntry
+    from pylog.reading.damage import DamagedRange
     from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_scan import Window
 
@@ -119,6 +121,21 @@ class ReplicaLog:
         marks = [self.high_watermark, self.recovery_point, *self._snapshot_offsets]
         bases = [each.base_offset for each in self.segments[-1:]] + self.bases_without_log
         return max([0, *bases, *(each for each in marks if each is not None)])
+
+    def damaged_end(self) -> tuple[DamagedRange, int] | None:
+        """Return the damaged batches in which the log ends, and at which byte; once it was walked.
+
+        A batch that was not written whole is none: it had been acknowledged to nobody.
+        """
+        damaged = next(reversed(list(self.damage)), None)
+        if damaged is None or damaged.end_offset is not None or not self.segments:
+            return None
+        last = self.segments[-1]
+        if damaged.path != last.file_path():
+            return None
+        end_position = find_log_end(last, skips_damage=True).end_position
+        is_damaged = damaged.is_unreadable or damaged.position < end_position
+        return (damaged, end_position) if is_damaged else None
 
     def _checkpointed(self, name: str) -> int | None:
         try:

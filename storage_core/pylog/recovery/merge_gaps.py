@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pylog.reading.log_end import find_log_end
 from pylog.recovery.compacted_replicas import subtract
 from pylog.recovery.merge_summary import GapCause, MergeGap
 from pylog.recovery.merged_log import log_start_of
@@ -119,29 +118,23 @@ def _damaged_tail(
 ) -> int | None:
     """Return where the log went on, if a replica has damaged batches there, and none intact ones.
 
-    How far it went on is not known. A batch that was not written whole is none: it had been
-    acknowledged to nobody.
+    How far it went on is not known.
     """
     end = known[-1].end_offset if known else log_start_offset
     for each in _of_the_log(replicas, lineage):
-        damaged = next(reversed(list(each.damage)), None)
-        if damaged is None or damaged.end_offset is not None or not each.segments:
+        found = each.damaged_end()
+        if found is None:
             continue
-        last = each.segments[-1]
-        if damaged.path != last.file_path():
-            continue
-        if damaged.is_unreadable:  # of what size it is then is not known, either
+        damaged, end_position = found
+        if damaged.is_unreadable:  # nor is it known how long it is
             if end <= damaged.next_offset:
                 return damaged.next_offset
-            continue
-        batches_end = find_log_end(last, skips_damage=True).end_position
-        if damaged.position >= batches_end:
             continue
         later = [one for one in known if one.start_offset >= damaged.next_offset]
         # Batches are the same in all replicas, until a cleaner rewrites them.
         is_covered = damaged.next_offset < end and (
             any(one.is_cleaned for one in later)
-            or sum(one.size_bytes for one in later) >= batches_end - damaged.position
+            or sum(one.size_bytes for one in later) >= end_position - damaged.position
         )
         if not is_covered:
             return max(end, damaged.next_offset)

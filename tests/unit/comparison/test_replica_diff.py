@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,7 @@ from tests.support.log_files import segment_path, write_partition
 from tests.support.replica_histories import write_epochs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pylog.results import PartitionDiff
@@ -177,3 +178,32 @@ def test_a_log_that_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
     gone = ReplicaLog(found)
     with pytest.raises(LogDirectoryError):
         diff_replicas(gone, gone, verifies=True)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize(
+    ("change", "end", "kinds"),
+    [
+        (lambda batch: with_flip(batch, 80), None, ["damaged"]),  # a record
+        (lambda batch: with_flip(batch, 11, 4), None, ["damaged"]),  # the size
+        (lambda batch: with_flip(batch, 80), 11, ["damaged"]),
+        (lambda batch: with_flip(batch, 80), 10, []),  # beyond what is compared
+        (lambda batch: replace(batch, data=batch.data[:-5]), None, []),  # torn
+        (lambda batch: replace(batch, data=bytes(99)), None, []),  # preallocated
+    ],
+)
+def test_damage_at_the_end_counts_where_the_other_one_ends_before_it(
+    tmp_path: Path,
+    side: int,
+    change: Callable[[Built], Built],
+    end: int | None,
+    kinds: list[str],
+) -> None:
+    logs = [[*SAME[:2], change(SAME[2])], SAME[:2]]
+    one, other = logs[side], logs[1 - side]
+    found = compared(tmp_path, one, other, end=end)
+    assert [str(each.kind) for each in found.differences] == [
+        f"{each}-{('left', 'right')[side]}" for each in kinds
+    ]
+    assert [each.start_offset for each in found.differences] == [10 for _ in kinds]
+    assert found.records == 10
