@@ -15,7 +15,7 @@ import pylog
 from pylog.jobs import merge
 from tests.support.compacted_histories import random_compacted_history, write_cleaned
 from tests.support.log_files import tree
-from tests.support.replica_histories import PARTITION, damage, whole_in
+from tests.support.replica_histories import PARTITION, damage, whole_in, write_epochs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +50,8 @@ def _case(place: Path, number: int) -> Case:
     for _ in range(choice.randrange(9)):
         node = choice.randrange(3)
         hits.append((node, damage(directories[node], choice)))
+    if not number % 3:
+        hits += _lose_a_new_leader(history, directories, number)
     intact = [
         [
             [(each, whole_in(directory, each.built().data)) for each in kept]
@@ -58,6 +60,20 @@ def _case(place: Path, number: int) -> Case:
         for directory, replica in zip(directories, history.replicas, strict=True)
     ]
     return Case(history, directories, hits, intact)
+
+
+def _lose_a_new_leader(
+    history: CompactedHistory, directories: list[Path], number: int
+) -> Iterator[tuple[int, str]]:
+    """Have one of them led last, and lose all its segments: only its epochs are left."""
+    node = number // 3 % len(directories)
+    for path in directories[node].glob("0*"):
+        path.unlink()
+        yield node, "lose a segment"
+    end = max(each.end for each in history.replicas)
+    epochs = sorted({(each.epoch, each.base) for each in history.log})
+    starts = dict(reversed(epochs))  # the first offset of each epoch
+    write_epochs(directories[node], [*sorted(starts.items()), (1000, end)])
 
 
 def _proves_cleaned(segments: list[list[tuple[Kept, bool]]], offset: int) -> bool:

@@ -45,6 +45,8 @@ from pylog.reading.checked_windows import transactional_batches
 from pylog.reading.open_transactions import END_TYPES
 from pylog.record.batch_writer import MAX_INT64
 from pylog.recovery.compacted_replicas import (
+    copied_first,
+    copied_replica,
     coverages_of,
     held_of,
     intersect,
@@ -147,12 +149,12 @@ class CompactedReplicas:
 
     def __init__(self, replicas: Sequence[ReplicaLog], lineage: LogLineage) -> None:
         self._replicas = replicas
-        self._root = lineage.root or 0
+        self._root = copied_replica(lineage)
         self._coverages = coverages_of(replicas, lineage)
         said = self._coverages[self._root].spans
         self._taken = [
             each
-            for each in lineage.taken
+            for each in copied_first(lineage)
             if self._root in each.stretch.places
             or subtract([(each.stretch.start_offset, each.stretch.end_offset)], said)
         ]

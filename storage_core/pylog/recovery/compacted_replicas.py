@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pylog.comparison.lineage import FOLLOWER, Taken
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -109,11 +111,41 @@ def held_of(lineage: LogLineage) -> list[BatchStretch]:
     return [*(each.stretch for each in lineage.taken), *lineage.rewritten]
 
 
+def copied_replica(lineage: LogLineage) -> int:
+    """Return the replica that others fill: the last leader's, or else the one that goes furthest.
+
+    The last leader's may have lost all its batches.
+    """
+    held = held_of(lineage)
+    if not held or any(lineage.root in each.places for each in held):
+        return lineage.root or 0
+    return min(max(held, key=lambda each: each.end_offset).places)
+
+
+def copied_first(lineage: LogLineage) -> list[Taken]:
+    """Return what is taken if the replica that others fill is taken whole.
+
+    That of the last leader is already. If it has nothing, batches of others were taken in the order
+    of their offsets, also where a cleaner has rewritten them in the replica that is copied.
+    """
+    copied = copied_replica(lineage)
+    if copied == lineage.root:
+        return lineage.taken
+    own = [Taken(each, FOLLOWER) for each in lineage.rewritten if copied in each.places]
+    others = [
+        each
+        for each in lineage.taken
+        if copied in each.stretch.places
+        or not any(each.stretch.overlaps(one.stretch) for one in own)
+    ]
+    return sorted([*own, *others], key=lambda each: each.stretch.start_offset)
+
+
 def is_cleaned(replicas: Sequence[ReplicaLog], lineage: LogLineage) -> bool:
     """Whether a cleaner has been at a log of which several replicas have something."""
     held = held_of(lineage)
     holders = {at for each in held for at in each.places}
-    if len(holders) < 2 or lineage.root not in holders or any(each.is_legacy for each in held):
+    if len(holders) < 2 or any(each.is_legacy for each in held):
         return False
     return (
         any(each.is_cleaned for each in held)
@@ -128,14 +160,14 @@ def borders_of(replicas: Sequence[ReplicaLog], lineage: LogLineage) -> set[int]:
     None where the last leader's replica is not damaged, and no other one has anything of which it
     says nothing.
     """
-    coverages = coverages_of(replicas, lineage)
-    root = coverages[lineage.root or 0]
+    coverages, copied = coverages_of(replicas, lineage), copied_replica(lineage)
+    root = coverages[copied]
     others = [
         (each.start_offset, each.end_offset)
         for each in held_of(lineage)
-        if lineage.root not in each.places
+        if copied not in each.places
     ]
-    is_damaged = bool(root.damaged) or bool(replicas[lineage.root or 0].damage)
+    is_damaged = bool(root.damaged) or bool(replicas[copied].damage)
     if not is_damaged and not subtract(joined(others), root.spans):
         return set()
     return {border for each in coverages for span in each.spans for border in span}

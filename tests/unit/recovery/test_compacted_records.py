@@ -10,9 +10,11 @@ import pylog
 from pylog.jobs import merge
 from tests.support.batches import ABORT, COMMIT, Built, Stored, batch_v2, marker
 from tests.support.damage import with_flip
+from tests.support.replica_histories import write_epochs
 from tests.unit.recovery.test_merge import replica
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pylog.results import MergedPartition
@@ -55,8 +57,8 @@ class Result(NamedTuple):
     merged: MergedPartition
 
 
-def merged_text(tmp_path: Path, *texts: str) -> Result:
-    ones = [write(tmp_path / str(at), text) for at, text in enumerate(texts)]
+def merged_text(tmp_path: Path, *texts: str, ones: Sequence[Path] = ()) -> Result:
+    ones = ones or [write(tmp_path / str(at), text) for at, text in enumerate(texts)]
     (merged,) = merge(*ones, to=tmp_path / "out").partitions
     table = pylog.scan(tmp_path / "out", columns=["offset", "key", "value"]).to_table()
     text = " ".join(
@@ -126,6 +128,25 @@ CASES = {
 def test_which_records_the_result_has(tmp_path: Path, name: str) -> None:
     texts, expected = CASES[name]
     assert merged_text(tmp_path, *texts).text == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (("1b1 3c1", "0a1 1b1 !2a- 3c1"), "1b1 3c1"),
+        (("0a1 1b1 !2a- 3c1", "1b1 3c1"), "1b1 3c1"),  # nor is what the first one has
+        (("0a1 1b1 | 4d1", "0a1 !1b1 | 4d1"), "0a1 1b1 4d1"),
+        (("0a1 1b1 2a- 3c1", "!0a1 1b1 2a- 3c1"), "0a1 1b1 2a- 3c1"),
+    ],
+)
+def test_no_deleted_key_comes_back_where_the_last_leader_has_lost_all_files(
+    tmp_path: Path, texts: tuple[str, str], expected: str
+) -> None:
+    leader = tmp_path / "leader" / "orders-0"
+    leader.mkdir(parents=True)
+    write_epochs(leader, [(0, 0), (5, 5)])
+    ones = [write(tmp_path / str(at), text) for at, text in enumerate(texts)]
+    assert merged_text(tmp_path, ones=[*ones, leader]).text == expected
 
 
 def test_what_may_have_been_deleted_is_held_back_and_told(tmp_path: Path) -> None:
