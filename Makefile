@@ -61,6 +61,7 @@ soak: $(VENV)/.dev ## What make test does in part, at length: filters, killed co
 	@$(BIN)/python -m pytest tests/differential --soak 5000
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/broker/test_start_states.py --soak 1
 	@$(BIN)/python -m pytest tests/broker/test_recovery_histories.py --soak 1
+	@$(BIN)/python -m pytest tests/broker/test_merge_histories.py --soak 1
 
 bench: $(VENV)/.dev ## Measure against the peers and write build/bench.json; publish with BENCH=--publish
 	@$(BIN)/python -m benchmarks $(BENCH)

@@ -19,16 +19,16 @@ from pylog_jobs.by_partition import (
 )
 from pylog_jobs.by_partition import add_arguments as add_common_arguments
 from pylog_jobs.exit_status import DONE, FINDINGS
-from pylog_jobs.job import Job, Outcome, UsageError, end_process
+from pylog_jobs.job import Job, Outcome, UsageError, end_process, topics_of
 from pylog_jobs.stop_request import StopRequest
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pyspark.sql import SparkSession
 
-_Result = tuple[list[str], list[pylog.results.MergedPartition], str | None]
+_Result = tuple[list[str], list[pylog.results.MergedPartition], list[str], str | None]
 
 _IN_SUMMARY = 20
 _LOGGER = logging.getLogger("pylog_jobs.merge")  # also where this is __main__
@@ -53,7 +53,14 @@ def prepare(arguments: argparse.Namespace) -> PartitionParameters:
     if prefer is not None and prefer not in parameters.paths:
         raise UsageError(f"the preferred replica {prefer!r} is none of the paths")
     pylog.jobs.PartwiseDirectory(parameters.to or "", parameters.paths)  # refuses now
-    return parameters
+    # Those, too, whose files are all lost.
+    partitions = pylog.jobs.merge_partitions(
+        *parameters.paths,
+        topics=topics_of(arguments.topic),
+        partitions=arguments.partition or None,
+        metadata=parameters.of_library["metadata"],
+    )
+    return parameters._replace(partitions=tuple(partitions))
 
 
 def _location(path: str | None) -> str | None:
@@ -82,39 +89,30 @@ def run(
                 **{**of_library, "until": cuts.get(place)},
             )
         except DivergedReplicasError as error:
-            return list(error.divergences), [], None
-        return [], done.partitions, done.to
+            return list(error.divergences), [], [], None
+        return [], done.partitions, done.notes, done.to
 
     with nullcontext() if dry_run else parts:
         results = for_each_partition(spark, partitions, merge)
-        undecided = [text for texts, _, _ in results for text in texts]
+        undecided = [text for texts, _, _, _ in results for text in texts]
         if undecided:
             raise DivergedReplicasError(undecided)
         stop.ensure_not_requested()
-        for _, _, place in results:
+        for _, _, _, place in results:
             if place is not None:
                 parts.take(place)
         if cuts:
             ends = {
                 pylog.TopicPartition(each.topic, each.partition): each.end_offset
-                for _, found, _ in results
+                for _, found, _, _ in results
                 for each in found
             }
             parts.then(
                 lambda whole: moved.extend(pylog.jobs.MergeCuts.bring_back_groups(whole, ends))
             )
-    merged = [each for _, found, _ in results for each in found]
+    merged = [each for _, found, _, _ in results for each in found]
     with_gaps = [each for each in merged if not each.is_complete]
-    for each in merged:
-        for text in (*map(str, each.branches), *each.notes):
-            _LOGGER.info("%s-%d: %s", each.topic, each.partition, text)
-        for gap in each.gaps:
-            said = "; ".join(f"{cause.source}: {cause.found}" for cause in gap.causes)
-            _LOGGER.warning(
-                "%s-%d: missing %s: %s",
-                *(each.topic, each.partition),
-                *(pylog.jobs.offsets_text(gap.start_offset, gap.end_offset), said),
-            )
+    _log(merged, dict.fromkeys(note for _, _, notes, _ in results for note in notes))
     return Outcome(
         FINDINGS if with_gaps else DONE,
         {
@@ -141,6 +139,21 @@ def run(
             ][:_IN_SUMMARY],
         },
     )
+
+
+def _log(merged: Iterable[pylog.results.MergedPartition], notes: Iterable[str]) -> None:
+    for text in notes:
+        _LOGGER.warning("%s", text)
+    for each in merged:
+        for text in (*map(str, each.branches), *each.notes):
+            _LOGGER.info("%s-%d: %s", each.topic, each.partition, text)
+        for gap in each.gaps:
+            said = "; ".join(f"{cause.source}: {cause.found}" for cause in gap.causes)
+            _LOGGER.warning(
+                "%s-%d: missing %s: %s",
+                *(each.topic, each.partition),
+                *(pylog.jobs.offsets_text(gap.start_offset, gap.end_offset), said),
+            )
 
 
 def _cuts(spark: SparkSession, parameters: PartitionParameters) -> Mapping[Any, Any]:

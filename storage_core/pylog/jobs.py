@@ -57,6 +57,7 @@ _PUBLIC = LazyNames(
         "pylog.recovery.mask": ("mask",),
         "pylog.recovery.merge": ("merge",),
         "pylog.recovery.merge_cuts": ("MergeCuts",),
+        "pylog.recovery.merge_sources": ("merge_partitions",),
         "pylog.recovery.part_options": ("diff_options", "extract_options", "merge_options"),
         "pylog.recovery.partwise_directory": ("PartwiseDirectory",),
         "pylog.recovery.restore_groups": ("restore_groups",),

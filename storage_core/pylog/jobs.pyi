@@ -37,6 +37,7 @@ from pylog.recovery.extract import extract as extract
 from pylog.recovery.mask import mask as mask
 from pylog.recovery.merge import merge as merge
 from pylog.recovery.merge_cuts import MergeCuts as MergeCuts
+from pylog.recovery.merge_sources import merge_partitions as merge_partitions
 from pylog.recovery.part_options import diff_options as diff_options
 from pylog.recovery.part_options import extract_options as extract_options
 from pylog.recovery.part_options import merge_options as merge_options

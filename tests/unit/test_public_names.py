@@ -33,6 +33,7 @@ WORKERS = {
     "LargeCleaningPlan",
     "LineAppender",
     "MergeCuts",
+    "merge_partitions",
     "PartwiseDirectory",
     "RecordKeysTask",
     "SegmentTransactions",

@@ -118,9 +118,11 @@ def _damaged_tail(
 ) -> int | None:
     """Return where the log went on, if a replica has damaged batches there, and none intact ones.
 
-    How far it went on is not known.
+    Or if no replica has files that can be listed. How far it went on is not known.
     """
     end = known[-1].end_offset if known else log_start_offset
+    if not known and all(each.unreadable is not None for each in replicas):
+        return end
     for each in _of_the_log(replicas, lineage):
         found = each.damaged_end()
         if found is None:

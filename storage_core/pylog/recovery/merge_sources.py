@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.absent_partitions import LOADED, RECORDED, offsets_in
@@ -13,25 +14,28 @@ from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.directory_lock import ensure_not_in_use
 from pylog.files.file_names import (
     FUTURE_DIR_SUFFIX,
+    META_PROPERTIES,
     STRAY_DIR_SUFFIX,
     find_partition_directory_name,
 )
+from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import list_directory
 from pylog.internal_topics.metadata_image import NO_LEADER
 from pylog.locations import is_remote, join, location, name_of, parent_of, printable_location
+from pylog.model import TopicPartition
 from pylog.reading.discovery import PartitionDirectory
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.replicas import ensure_one_cluster
 from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of
 from pylog.writing.node import nodes_of
+from pylog.writing.node_disks import RESERVED_IDS
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from pylog.internal_topics.metadata_image import PartitionRegistration, TopicImage
-    from pylog.model import TopicPartition
 
 
 _ABSENT = "-absent"
@@ -64,8 +68,53 @@ def find_sources(
     """Return the replicas under some paths, of the partitions that are wanted.
 
     Also copies that were being moved to another disk, after the live ones, and replicas whose
-    directory is gone: checkpoints tell how far those had got.
+    directory is gone: checkpoints, or the metadata, name them.
     """
+    chosen, notes = _chosen(paths, topics, partitions, metadata)
+    directories = [each for each, _ in chosen.values()]
+    for above in dict.fromkeys(each.log_directory for each in directories):
+        if not is_remote(above) and os.path.isdir(above):  # noqa: PTH112 - kept as text
+            ensure_not_in_use(above)
+    ensure_one_cluster(directories)
+    replicas: dict[TopicPartition, list[ReplicaLog]] = {}
+    for each in directories:
+        replicas.setdefault(each.topic_partition, []).append(ReplicaLog(each))
+    for logs in replicas.values():
+        topic_id_of(logs)
+    numbers = {path: number for path, (_, number) in chosen.items()}
+    return Sources(dict(sorted(replicas.items())), numbers, notes)
+
+
+def merge_partitions(
+    *paths: str | os.PathLike[str],
+    topics: Collection[str] | None = None,
+    partitions: Collection[int] | None = None,
+    metadata: str | os.PathLike[str] | None = None,
+) -> list[TopicPartition]:
+    """Return the partitions that `merge` makes of some paths, also those whose files are all lost.
+
+    Parameters
+    ----------
+    *paths, topics, partitions, metadata
+        As for `merge`, and so are errors.
+
+    Examples
+    --------
+    >>> found = pylog.jobs.merge_partitions("kafka/intact", "kafka/damaged", topics=["orders"])
+    >>> [str(each) for each in found]
+    ['orders-0', 'orders-1']
+    """
+    chosen, _ = _chosen(paths, topics, partitions, metadata_beside(paths, metadata))
+    return sorted({each.topic_partition for each, _ in chosen.values()})
+
+
+def _chosen(
+    paths: Sequence[str | os.PathLike[str]],
+    topics: Collection[str] | None,
+    partitions: Collection[int] | None,
+    metadata: ClusterMetadata | None,
+) -> tuple[dict[str, tuple[PartitionDirectory, int]], list[str]]:
+    """Return the directories of replicas, each with the number of its path, and notes."""
     found = [
         (each, number)
         for number, path in enumerate(paths)
@@ -85,21 +134,36 @@ def find_sources(
         for each in dict.fromkeys(each for each, _ in found)
         if each.path not in chosen and each.state in _WHY_LEFT_OUT
     ]
-    if not chosen:
-        what = "no partition" if topics is None else f"no partition of topic {', '.join(topics)}"
+    here = {each.topic_partition for each, _ in chosen.values()}
+    for number, each in _never_seen(paths, metadata):
+        if each.topic_partition not in here and _is_wanted(each, topics, partitions):
+            chosen.setdefault(each.path, (each, number))
+    topics_here = {each.topic_partition.topic for each, _ in chosen.values()}
+    missing = sorted(set(topics or ()) - topics_here)
+    if missing or not chosen:
+        what = f"no partition of topic {', '.join(missing)}" if missing else "no partition"
         raise UnknownTopicOrPartitionError(f"{what} that is wanted is under the paths")
-    directories = [each for each, _ in chosen.values()]
-    for above in dict.fromkeys(each.log_directory for each in directories):
-        if not is_remote(above) and os.path.isdir(above):  # noqa: PTH112 - kept as text
-            ensure_not_in_use(above)
-    ensure_one_cluster(directories)
-    replicas: dict[TopicPartition, list[ReplicaLog]] = {}
-    for each in directories:
-        replicas.setdefault(each.topic_partition, []).append(ReplicaLog(each))
-    for logs in replicas.values():
-        topic_id_of(logs)
-    numbers = {path: number for path, (_, number) in chosen.items()}
-    return Sources(dict(sorted(replicas.items())), numbers, notes)
+    return chosen, notes
+
+
+def _never_seen(
+    paths: Sequence[str | os.PathLike[str]], metadata: ClusterMetadata | None
+) -> Iterator[tuple[int, PartitionDirectory]]:
+    """Yield what the metadata have of the nodes whose log directories are given, by their paths."""
+    if metadata is None:
+        return
+    metas = {}
+    for number, path in enumerate(map(location, paths)):
+        with suppress(LogStorageError):  # it is no log directory, or does not say whose
+            metas[number] = read_meta_properties(join(path, META_PROPERTIES)), path
+    for place, partition in metadata.partitions():
+        for number, (meta, path) in metas.items():
+            if meta.node_id not in partition.replicas:
+                continue
+            assigned = partition.directory_of(meta.node_id)
+            is_known = assigned is not None and assigned.int >= RESERVED_IDS
+            if not is_known or assigned == meta.directory_id:
+                yield number, PartitionDirectory(place, join(path, str(place)), _ABSENT)
 
 
 def _is_wanted(
@@ -180,6 +244,12 @@ class ClusterMetadata:
             return None
         found = topic.partitions.get(topic_partition.partition)
         return None if found is None else _last_leader(found)
+
+    def partitions(self) -> Iterator[tuple[TopicPartition, PartitionRegistration]]:
+        """Yield all partitions."""
+        for topic in self._topics.values():
+            for number, each in topic.partitions.items():
+                yield TopicPartition(topic.name, number), each
 
     def has(self, topic_partition: TopicPartition) -> bool:
         """Whether there is such a partition."""

@@ -42,6 +42,7 @@ from tests.support.log_files import (
     write_partition,
     write_recovery_points,
 )
+from tests.support.metadata_log import partition_record, topic_record, write_metadata_log
 from tests.support.replica_histories import TOPIC_ID, stored_batches, write_epochs
 
 if TYPE_CHECKING:
@@ -346,6 +347,17 @@ def test_the_name_of_the_last_file_tells_how_far_the_log_went(tmp_path: Path) ->
 def test_a_log_of_damage_alone_is_not_complete(tmp_path: Path) -> None:
     one = replica(tmp_path / "a", {0: [with_flip(log(0, 5)[0], 80)]})
     assert gaps(only(one, to=tmp_path / "out")) == [(0, None)]
+
+
+def test_a_partition_of_which_no_file_is_left_is_a_gap(tmp_path: Path) -> None:
+    one, other = replica(tmp_path / "1", {0: log(0, 10)}, node=1), tmp_path / "1"
+    records = [topic_record("orders"), partition_record(0, 1, (1,)), partition_record(1, 1, (1,))]
+    write_metadata_log(other, records)
+    done = merge(other, to=tmp_path / "out")
+    assert [(each.partition, gaps(each)) for each in done.partitions] == [(0, []), (1, [(0, None)])]
+    assert not done.is_complete
+    assert pylog.scan(tmp_path / "out", topics="orders").count() == 10
+    assert one.exists()
 
 
 def test_each_replica_gives_what_the_others_have_lost(tmp_path: Path) -> None:

@@ -10,8 +10,14 @@ import pytest
 from pylog.comparison.lineage import LastLeader
 from pylog.errors import LogDirectoryError, LogLockedError, UnknownTopicOrPartitionError
 from pylog.files.directory_lock import DirectoryLock
+from pylog.files.partition_metadata import format_uuid
 from pylog.model import TopicPartition
-from pylog.recovery.merge_sources import find_sources, metadata_beside, topic_id_of
+from pylog.recovery.merge_sources import (
+    find_sources,
+    merge_partitions,
+    metadata_beside,
+    topic_id_of,
+)
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 from tests.support.metadata_log import (
@@ -132,3 +138,43 @@ def test_metadata_are_those_that_were_given_or_beside_a_replica(tmp_path: Path) 
         found = metadata_beside([each], None)
         assert found is not None
         assert found.path == str(tmp_path / "1" / METADATA)
+
+
+def node(path: Path, node_id: int, directory_id: int) -> Path:
+    path.mkdir(parents=True, exist_ok=True)
+    name = format_uuid(uuid.UUID(int=directory_id))
+    text = f"version=1\ncluster.id=c\nnode.id={node_id}\ndirectory.id={name}\n"
+    (path / "meta.properties").write_text(text)
+    return path
+
+
+def directory_bytes(*ids: int) -> tuple[bytes, ...]:
+    return tuple(each.to_bytes(16) for each in ids)
+
+
+def test_partitions_that_no_disk_has_are_known_from_the_metadata(tmp_path: Path) -> None:
+    one, two = node(tmp_path / "1", 1, 1001), node(tmp_path / "2", 2, 1002)
+    records = [
+        topic_record("t"),
+        partition_record(0, 1, (1, 2), directory_bytes(1001, 1002)),
+        partition_record(1, 1, (1, 2), directory_bytes(1001, 1002)),
+        partition_record(2, 3, (3,), directory_bytes(1003)),  # of a node that was not given
+        partition_record(3, 2, (2,), directory_bytes(1009)),  # of a disk that was not given
+        partition_record(4, 2, (2,), directory_bytes(0)),  # wherever
+        partition_record(5, 2, (2,)),
+    ]
+    write_metadata_log(one, records)
+    partition(two, "t-0")
+    found = find_sources([one, two], None, None, metadata_beside([one, two], None))
+    assert [(str(place), len(each)) for place, each in found.replicas.items()] == [
+        *(("t-0", 1), ("t-1", 2), ("t-4", 1), ("t-5", 1))
+    ]
+    assert merge_partitions(one, two) == list(found.replicas)
+    assert merge_partitions(one, two, partitions=[1, 2]) == [TopicPartition("t", 1)]
+    assert list(find_sources([one, two], None, None).replicas) == [TopicPartition("t", 0)]
+
+
+def test_a_topic_that_is_nowhere_is_an_error_beside_one_that_is(tmp_path: Path) -> None:
+    partition(tmp_path / "1", "t-0")
+    with pytest.raises(UnknownTopicOrPartitionError, match="topic u that is wanted"):
+        find_sources([tmp_path / "1"], ["t", "u"], None)
