@@ -92,13 +92,19 @@ def run(
     copied = [each for one in results for each in one.partitions]
     cut = [each for one in results for each in one.cut_transactions]
     is_left_open = bool(cut) and of_library["transactions"] != "abort"
+    missing = [(each, *gap) for each in copied for gap in each.missing]
+    for copy, start, end in missing:
+        lost = pylog.jobs.offsets_text(start, end)
+        _LOGGER.warning(
+            "%s-%d: %s missing, in the source already", *(copy.topic, copy.partition, lost)
+        )
     for each in cut:
         _LOGGER.warning(
             "%s-%d: the transaction of producer %d from offset %d on is cut: %s",
             *(each.topic, each.partition, each.producer_id, each.first_offset, each.state),
         )
     return Outcome(
-        FINDINGS if is_left_open else DONE,
+        FINDINGS if is_left_open or missing else DONE,
         {
             "directory": parts.to,
             "dryRun": dry_run,
@@ -107,6 +113,15 @@ def run(
             "rewrittenBatches": sum(each.rewritten_batches for each in copied),
             "leftOutRecords": sum(each.left_out_records for each in copied),
             "sizeInBytes": sum(each.size_bytes for each in copied),
+            "missing": [
+                {
+                    "topic": each.topic,
+                    "partition": each.partition,
+                    "startOffset": start,
+                    "endOffset": end,
+                }
+                for each, start, end in missing[:_IN_SUMMARY]
+            ],
             "cutTransactions": [
                 {
                     "topic": each.topic,

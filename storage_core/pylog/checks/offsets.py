@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.checks.batches import SegmentWalk, WrappedOffsets
+    from pylog.checks.batches import WrappedOffsets
     from pylog.files.file_names import SegmentFileName
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_view import LogView
@@ -73,7 +73,7 @@ class OffsetGap(NamedTuple):
 
 
 class OffsetAccount:
-    """Counts offsets, window by window. One thread."""
+    """Counts offsets, window by window, of a log or of what begins at an offset. One thread."""
 
     def __init__(
         self,
@@ -83,6 +83,7 @@ class OffsetAccount:
         *,
         is_compacted: bool | None = None,
         keeps_records: bool = False,
+        start_offset: int | None = None,
     ) -> None:
         self._keeps_records = keeps_records
         self._is_compacted = bool(is_compacted) or "compact" in INTERNAL_TOPIC_PROPERTIES.get(
@@ -100,7 +101,8 @@ class OffsetAccount:
         )
         self._path = view.directory.path
         self._cleaner_offset = cleaner_offset
-        self._next_offset = view.local_log_start_offset
+        self._next_offset = view.local_log_start_offset if start_offset is None else start_offset
+        self._segment_path = self._path
         self._gaps: list[OffsetGap] = []
         self._more_gaps = 0
         self._more_offsets = 0
@@ -120,26 +122,36 @@ class OffsetAccount:
             each.start < end and start < each.end for each in self._gaps
         )
 
-    def begin(self, walk: SegmentWalk) -> None:
+    def begin(self, segment: LogSegmentView) -> None:
         """Note that a segment begins."""
-        base = walk.segment.base_offset
+        base, path = segment.base_offset, segment.file_path()
+        self._segment_path = path
         if base > self._next_offset:
-            path = walk.segment.file_path()
             self._add(OffsetGap(self._next_offset, base, path, 0, is_between_segments=True))
         self._next_offset = max(self._next_offset, base)
 
+    def end(self, end_offset: int) -> None:
+        """Note up to where there is to be something."""
+        if end_offset > self._next_offset:
+            path = self._segment_path
+            gap = OffsetGap(self._next_offset, end_offset, path, 0, is_between_segments=False)
+            self._add(gap)
+
     def add(
         self,
-        walk: SegmentWalk,
         window: Window,
-        wrapped: dict[int, WrappedOffsets],
-        is_lost: npt.NDArray[np.bool_],
+        wrapped: dict[int, WrappedOffsets] | None = None,
+        is_lost: npt.NDArray[np.bool_] | None = None,
+        is_refused: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         """Count the offsets of these batches, and of compressed messages, by their place.
 
-        No record of a lost offset is read.
+        No record of a lost offset is read. Batches that are refused cannot be decoded.
         """
-        headers = window.headers
+        headers, wrapped = window.headers, wrapped or {}
+        none = np.zeros(len(headers), dtype=np.bool_)
+        is_lost = none if is_lost is None else is_lost
+        is_refused = none if is_refused is None else is_refused
         lasts, counts = headers.last_offsets, headers.record_counts
         before = np.concatenate(([self._next_offset], lasts[:-1] + 1))
         is_hidden = counts < 0
@@ -159,14 +171,14 @@ class OffsetAccount:
                 OffsetGap(
                     int(before[at]),
                     int(firsts[at]),
-                    walk.segment.file_path(),
+                    self._segment_path,
                     position,
                     is_between_segments=False,
                 )
             )
         spans = lasts - firsts + 1
         held = np.where(is_hidden, spans, np.minimum(counts, spans))
-        self._hidden += int(spans[is_lost & ~walk.is_refused].sum())
+        self._hidden += int(spans[is_lost & ~is_refused].sum())
         spans, held = (np.where(is_lost, 0, each) for each in (spans, held))
         control = int(held[headers.is_control].sum())
         self._control_records += control
@@ -202,7 +214,7 @@ class OffsetAccount:
         ``damaged`` is what has been left out, and what cannot be decoded.
         """
         gaps = self._gaps_without(damaged)
-        missing = [each for each in gaps if not self._is_explained(each)]
+        missing = self.missing(damaged)
         for gap in missing[:_MOST_LISTED]:
             yield _missing(gap)
         if len(missing) > _MOST_LISTED:
@@ -216,6 +228,10 @@ class OffsetAccount:
             count = len(gaps) - len(missing) + self._more_gaps
             message = f"compaction has removed {counted(removed, 'offset')}; {_gaps_text(count)}"
             yield kinds.COMPACTED_OFFSETS.found(self._path, message)
+
+    def missing(self, damaged: Sequence[DamagedRange] = ()) -> list[OffsetGap]:
+        """Return the gaps that no compaction explains, once all windows have been added."""
+        return [each for each in self._gaps_without(damaged) if not self._is_explained(each)]
 
     def _gaps_without(self, damaged: Sequence[DamagedRange]) -> list[OffsetGap]:
         return [

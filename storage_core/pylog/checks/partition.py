@@ -351,7 +351,7 @@ class _Check:
         segment = walk.segment
         is_last = walk.slice.next_base_offset is None
         indexes = self._last_indexes if is_last and self._last_indexes else IndexFindings(segment)
-        self._account.begin(walk)
+        self._account.begin(walk.segment)
         for window in walk:
             yield from self._about_window(walk, window, indexes)
         damaged = self._damaged_in(segment.file_path())
@@ -386,7 +386,7 @@ class _Check:
         walk.is_refused, is_lost = walk.is_refused[is_consumed], is_lost[is_consumed]
         self._transactions.add(window)
         self._snapshots.add(window)
-        self._account.add(walk, window, self._legacy.add(window), is_lost)
+        self._account.add(window, self._legacy.add(window), is_lost, walk.is_refused)
         self._times.add(window, is_lost)
         yield from self._epochs.add(window)
         yield from self._sequences.add(walk.segment, window)

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.repair import ensure_apart
+from pylog.config.log_config import COMPACT
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.durable_io import DurableIO
 from pylog.locations import printable_location
@@ -39,6 +40,7 @@ from pylog.writing.topic_configs import cluster_topic_configs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from pylog.config import LogConfig
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import OffsetSpecs, TopicPartition
     from pylog.reading.log_view import LogView
@@ -66,6 +68,9 @@ class ExtractedPartition(NamedTuple):
         are in transactions; markers stay.
     aborted_at
         Offsets of ABORT markers that were appended, the only offsets that the source has not.
+    missing
+        Offsets ``[start, end)`` of the range that the source has lost: files are gone, and there is
+        no sign of compaction.
     """
 
     topic: str
@@ -79,6 +84,7 @@ class ExtractedPartition(NamedTuple):
     left_out_records: int = 0
     left_out_of_transactions: int = 0
     aborted_at: tuple[int, ...] = ()
+    missing: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +156,7 @@ def extract(  # noqa: PLR0913 - keyword-only options, one for each thing a user 
     exclude_producers
         Ids of producers of which nothing is kept but markers.
     dry_run
-        Whether nothing is written. With filters the range is read all the same, to count.
+        Whether nothing is written. The range is read all the same.
     progress
         Called with the bytes that were copied and all of them.
 
@@ -202,20 +208,52 @@ def extract(  # noqa: PLR0913 - keyword-only options, one for each thing a user 
     producers = frozenset(exclude_producers)
     if where is not None or exclude is not None or producers:
         omission = partial(OmittedRecords, where=where, exclude=exclude, producers=producers)
+    configs = _known_configs(views)
     copies = [
-        _planned(each, start, end, transactions, is_exact=exact, omission=omission)
+        _planned(
+            *(each, start, end, transactions, configs.get(each.topic)),
+            is_exact=exact,
+            omission=omission,
+        )
         for each in views
     ]
+    report = _Progress(sum(each.size_bytes for each in copies), progress)
     if dry_run:
-        return _plan(place, copies)
-    return _write(place, copies, transactions, progress)
+        return _plan(place, copies, report)
+    return _write(place, copies, transactions, configs, report)
 
 
-def _planned(
+class _Progress:
+    """Adds up what was done, and says it."""
+
+    def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
+        self.total = total
+        self._done = 0
+        self._progress = progress
+
+    def __call__(self, size_bytes: int) -> None:
+        self._done += size_bytes
+        if self._progress is not None:
+            self._progress(self._done, self.total)
+
+
+def _known_configs(views: Sequence[LogView]) -> dict[str, LogConfig]:
+    """Return how the topics are configured that the cluster's metadata beside them know."""
+    topics = {each.topic for each in views}
+    return {
+        topic: config
+        for each in dict.fromkeys(each.directory.log_directory for each in views)
+        for topic, config in cluster_topic_configs(each).items()
+        if topic in topics
+    }
+
+
+def _planned(  # noqa: PLR0913 - what a user may say of a copy
     view: LogView,
     start: OffsetSpecs,
     end: OffsetSpecs,
     transactions: str,
+    config: LogConfig | None,
     *,
     is_exact: bool,
     omission: Callable[[TopicPartition], OmittedRecords] | None,
@@ -229,16 +267,18 @@ def _planned(
         raise ValueError(msg)
     if transactions == "include":
         end_offset = whole_end(view, start_offset, end_offset)
-    if omission is None:
-        return RangeCopy(view, start_offset, end_offset, is_exact=is_exact)
-    omitted = omission(place)
-    return RangeCopy(view, start_offset, end_offset, is_exact=True, omission=omitted)
+    return RangeCopy(
+        *(view, start_offset, end_offset),
+        is_exact=is_exact or omission is not None,
+        omission=None if omission is None else omission(place),
+        is_compacted=None if config is None else COMPACT in config.cleanup_policy,
+    )
 
 
-def _plan(place: str, copies: list[RangeCopy]) -> Extraction:
-    for each in copies:
-        if each.omits:
-            each.count()
+def _plan(place: str, copies: list[RangeCopy], report: _Progress) -> Extraction:
+    with _advice_on_damage():
+        for each in copies:
+            each.count(report)
     planned = [_partition_of(each, each.start_offset, each.end_offset) for each in copies]
     cut = [
         one
@@ -256,26 +296,12 @@ def _write(
     place: str,
     copies: list[RangeCopy],
     transactions: str,
-    progress: Callable[[int, int], None] | None,
+    configs: dict[str, LogConfig],
+    report: _Progress,
 ) -> Extraction:
-    total = sum(each.size_bytes for each in copies)
-    ensure_space(place, total + _SIDE_FILE_BYTES * len(copies))
-    done = 0
-
-    def report(size_bytes: int) -> None:
-        nonlocal done
-        done += size_bytes
-        if progress is not None:
-            progress(done, total)
-
+    ensure_space(place, report.total + _SIDE_FILE_BYTES * len(copies))
     topics = {each.view.topic for each in copies}
     sources = list(dict.fromkeys(each.view.directory.log_directory for each in copies))
-    configs = {
-        topic: config
-        for each in sources
-        for topic, config in cluster_topic_configs(each).items()
-        if topic in topics
-    }
     partitions: list[ExtractedPartition] = []
     cut: list[CutTransaction] = []
     with _advice_on_damage(), new_log_directory(place) as unfinished:
@@ -328,4 +354,5 @@ def _partition_of(
         counts.left_out_records,
         counts.left_out_of_transactions,
         aborted_at,
+        tuple(copy.missing),
     )

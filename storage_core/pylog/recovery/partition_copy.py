@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.checks.offsets import OffsetAccount
+from pylog.comparison.replica_log import ReplicaLog
 from pylog.errors import LogStorageError
 from pylog.files.file_names import LOG_FILE_SUFFIX, PARTITION_METADATA, file_name_prefix
 from pylog.files.index_entries import MAX_RELATIVE_OFFSET
@@ -71,18 +73,20 @@ class RangeCopy:
         *,
         is_exact: bool,
         omission: Omission | None = None,
+        is_compacted: bool | None = None,
     ) -> None:
         self.view = view
+        self._account = OffsetAccount(
+            view,
+            ReplicaLog(view.directory).cleaned_up_to,
+            is_compacted=is_compacted,
+            start_offset=start_offset,
+        )
         self.start_offset, self.end_offset = start_offset, end_offset
         self._is_exact = is_exact
         self._omission = omission
         self._slices = segment_slices(view, start_offset, end_offset, checks_gap=False)
         self.counts = CopyCounts()
-
-    @property
-    def omits(self) -> bool:
-        """Whether records of the range may be left out."""
-        return self._omission is not None
 
     @property
     def size_bytes(self) -> int:
@@ -97,7 +101,10 @@ class RangeCopy:
         if segment_slice.skipped_below:  # where segments overlap, records are an earlier one's
             start = max(start or 0, segment_slice.skipped_below)
         selection = BatchSelection(start, end, self._omission)
+        segments = {each.base_offset: each for each in self.view.segments}
+        self._account.begin(segments[segment_slice.segment_base_offset])
         for window in self._windows(segment_slice):
+            self._account.add(window)
             for part in selection.select(window):
                 self.counts = self.counts.plus(part)
                 yield part
@@ -139,11 +146,18 @@ class RangeCopy:
             path = join(directory, PARTITION_METADATA)
             write_partition_metadata(io, path, self.view.metadata.topic_id)
 
-    def count(self) -> None:
+    def count(self, progress: Callable[[int], object] = lambda _: None) -> None:
         """Find out what `write` would do, and do nothing."""
         for each in self._slices:
-            for _ in self._parts(each, lambda _: None):
+            for _ in self._parts(each, progress):
                 pass
+
+    @cached_property
+    def missing(self) -> list[tuple[int, int]]:
+        """Offsets of the range that the source has lost, after it was written or counted."""
+        self._account.end(self.end_offset)
+        gaps = [(each.start, min(each.end, self.end_offset)) for each in self._account.missing()]
+        return [each for each in gaps if each[0] < each[1]]
 
     def write(self, log: UnifiedLog, progress: Callable[[int], object] = lambda _: None) -> None:
         """Append the range to the log of such a directory."""

@@ -139,6 +139,38 @@ def test_a_cut_ends_where_it_says_though_nothing_is_near(hole: int, tmp_path: Pa
         assert not pylog.doctor(to).gone
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "missing"),
+    [
+        (0, 60, [(20, 40)]),
+        (25, 60, [(25, 40)]),
+        (0, 30, [(20, 30)]),
+        (22, 33, [(22, 33)]),
+        (40, 60, []),
+        (0, 20, []),
+    ],
+)
+@pytest.mark.parametrize("exact", [False, True])
+def test_what_the_source_has_lost_of_the_range_is_told(
+    tmp_path: Path, start: int, end: int, missing: list[tuple[int, int]], *, exact: bool
+) -> None:
+    batches = [batch_v2(plain_records(at, 10)) for at in range(0, 60, 10)]
+    write_partition(tmp_path / "source", {0: batches[:2], 40: batches[4:]}, name="t-0")
+    made = partial(extract, tmp_path / "source", topics=["t"], start=start, end=end, exact=exact)
+    planned, done = (
+        made(to=tmp_path / str(dry_run), dry_run=dry_run).partitions for dry_run in (True, False)
+    )
+    assert [list(each.missing) for each in (*planned, *done)] == [missing] * 2
+
+
+def test_what_a_cleaner_took_out_is_not_lost(tmp_path: Path) -> None:
+    batches = [batch_v2(plain_records(at, 10)) for at in range(0, 60, 10)]
+    write_partition(tmp_path / "source", {0: batches[:2], 40: batches[4:]}, name="t-0")
+    (tmp_path / "source" / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 50\n")
+    [part] = extract(tmp_path / "source", to=tmp_path / "copy", topics=["t"]).partitions
+    assert part.missing == ()
+
+
 def test_the_clusters_metadata_are_no_topic_to_extract(source: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="first-aid"):
         extract(source, to=tmp_path / "copy", topics=["__cluster_metadata"])

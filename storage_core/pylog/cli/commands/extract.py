@@ -103,7 +103,11 @@ def extract(
     interrupted call has left in DIR keeps brokers from starting there, and the next call replaces
     it. With --dry-run nothing is written.
 
-    Exit status: 0 done, 1 done and a transaction is cut, 2 refused or wrong usage.
+    Offsets of the range that the source has lost, as where a segment is gone, are named, with
+    status 1.
+
+    Exit status: 0 done, 1 done and a transaction is cut or records are lost, 2 refused or wrong
+    usage.
     """
     if exclude and where is None:
         raise click.UsageError("--exclude goes with a test, such as --key or --json-path")
@@ -124,11 +128,12 @@ def extract(
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     write_summary(document_of(done), _lines(done), as_json=as_json)
-    is_left_open = of_library["transactions"] != "abort"
-    if done.cut_transactions and is_left_open:
-        tell("warning", *(f"cut: {_cut_line(each)}" for each in done.cut_transactions[:_SHOWN]))
-        return exit_status.FINDINGS
-    return exit_status.SOUND
+    warnings = [line for each in done.partitions for line in _missing_lines(each)][:_SHOWN]
+    if of_library["transactions"] != "abort":
+        warnings += [f"cut: {_cut_line(each)}" for each in done.cut_transactions[:_SHOWN]]
+    if warnings:
+        tell("warning", *warnings)
+    return exit_status.FINDINGS if warnings else exit_status.SOUND
 
 
 def _lines(done: Extraction) -> Iterator[str]:
@@ -159,6 +164,12 @@ def _partition_line(each: ExtractedPartition) -> str:
         places = ", ".join(map(str, each.aborted_at))
         line += f"; ABORT markers appended at {places}"
     return line
+
+
+def _missing_lines(each: ExtractedPartition) -> Iterator[str]:
+    for start, end in each.missing:
+        lost = pylog.jobs.offsets_text(start, end)
+        yield f"{each.topic}-{each.partition}: {lost} missing, in the source already"
 
 
 def _left_out(each: ExtractedPartition) -> str:

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_partition
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -37,6 +40,18 @@ def test_a_range_is_copied_and_said_in_text_and_json(
     [part] = document["partitions"]
     assert (part["startOffset"], part["endOffset"]) == (3, 20)
     assert document["isWritten"] is True
+
+
+def test_lost_records_of_the_range_are_named_with_status_1(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    batches = [batch_v2(plain_records(at, 10)) for at in range(0, 60, 10)]
+    write_partition(tmp_path / "source", {0: batches[:2], 40: batches[4:]}, name="t-0")
+    command = ("extract", tmp_path / "source", "--to", tmp_path / "copy", "--topic", "t")
+    for more in (["--dry-run"], []):
+        done = pylog_run(*command, *more)
+        assert done.status == 1
+        assert "t-0: offsets 20 to 39 missing, in the source already" in done.error
 
 
 def test_a_cut_transaction_is_named_with_status_1(
