@@ -85,6 +85,7 @@ class RangeCopy:
         self.start_offset, self.end_offset = start_offset, end_offset
         self._is_exact = is_exact
         self._omission = omission
+        self._segments = {each.base_offset: each for each in view.segments}
         self._slices = segment_slices(view, start_offset, end_offset, checks_gap=False)
         self.counts = CopyCounts()
 
@@ -101,8 +102,7 @@ class RangeCopy:
         if segment_slice.skipped_below:  # where segments overlap, records are an earlier one's
             start = max(start or 0, segment_slice.skipped_below)
         selection = BatchSelection(start, end, self._omission)
-        segments = {each.base_offset: each for each in self.view.segments}
-        self._account.begin(segments[segment_slice.segment_base_offset])
+        self._account.begin(self._segments[segment_slice.segment_base_offset])
         for window in self._windows(segment_slice):
             self._account.add(window)
             for part in selection.select(window):

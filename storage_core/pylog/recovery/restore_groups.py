@@ -216,6 +216,12 @@ def _restored(
     losses += [f"not in the map: {named(unmapped)}"] if unmapped else []
     losses += [f"before the first offset sync that is left: {named(earlier)}"] if earlier else []
     losses += [f"partitions of groups that could not be read: {each}" for each in listing.errors]
+    if listing.unreadable_records:
+        losses.append(
+            f"{counted(listing.unreadable_records, 'record')} of {CONSUMER_OFFSETS_TOPIC} that "
+            "cannot be read: of a later version of Kafka, or broken"
+        )
+    losses += [] if listing.missing is None else [str(listing.missing)]
     shared = [each.group_id for each in listing.groups if each.share_partitions]
     losses += [f"share groups, which have no such offsets: {named(shared)}"] if shared else []
     return restored, losses

@@ -52,6 +52,15 @@ def test_a_new_directory_gets_all_positions_without_leader_epochs(
     assert len(done.offsets) == len(found) == 3
 
 
+def test_partitions_of_groups_that_no_disk_has_are_a_loss(source: Path, tmp_path: Path) -> None:
+    ignored = shutil.ignore_patterns("__consumer_offsets-0")
+    shutil.copytree(source, tmp_path / "part", ignore=ignored, copy_function=shutil.copy)
+    done = restore_groups(tmp_path / "part", to=tmp_path / "new")
+    assert done.offsets == []
+    [loss] = done.losses
+    assert "of __consumer_offsets is not here (0): groups in it are not known" in loss
+
+
 def test_a_map_moves_positions_and_what_it_lacks_is_named(source: Path, tmp_path: Path) -> None:
     path = tmp_path / "map.csv"
     path.write_text("orders,1,5,0\norders,1,9,2\ninvoices-eu,0,38,7\n")
