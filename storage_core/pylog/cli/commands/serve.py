@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _STATUS_SECONDS = 1.0
 _END_SECONDS = 4.0
+_TURN_SECONDS = 0.0005
 _ERASED = "\r\x1b[K"
 
 
@@ -157,7 +158,7 @@ def serve(
     """
     names = options.names_in(topics, pattern)
     stop = threading.Event()
-    with _ended_by_sigterm(stop):
+    with _ended_by_sigterm(stop), _short_turns():
         server = pylog.serve(
             *paths,
             topics=names or None,
@@ -193,6 +194,17 @@ def _ended_by_sigterm(stop: threading.Event) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _short_turns() -> Iterator[None]:
+    """Let threads take turns more often: one that answers a large request keeps others waiting."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 @contextmanager

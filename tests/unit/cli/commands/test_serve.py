@@ -11,6 +11,8 @@ import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pylog.cli import main
 from pylog.cli.commands import serve as serve_module
 from pylog.server.metrics import Metrics
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import pytest
-
     from tests.support.golden import GoldenRoot
     from tests.unit.cli.conftest import Outcome
 
@@ -29,13 +29,18 @@ if TYPE_CHECKING:
 def test_it_ends_with_the_error_that_ended_its_server(
     golden_root: GoldenRoot, pylog_run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    turns = []
+
     async def fail(replicas: ReplicaManager) -> None:
+        turns.append(sys.getswitchinterval())
         raise OSError(errno.EIO, "Input/output error", "/logs/orders-0")
 
     monkeypatch.setattr(ReplicaManager, "follow", fail)
     outcome = pylog_run("serve", golden_root.case("4.3.0/txn"), "--port", 0, "--follow")
     assert outcome.status == 2
     assert outcome.error == "pylog: error: /logs/orders-0: Input/output error\n"
+    assert turns == [pytest.approx(0.0005)]
+    assert sys.getswitchinterval() == pytest.approx(0.005)
 
 
 def test_a_log_line_takes_the_place_of_the_status_line(monkeypatch: pytest.MonkeyPatch) -> None:
