@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.checks.absent_partitions import offsets_in
 from pylog.checks.offsets import OffsetAccount
-from pylog.comparison.replica_log import ReplicaLog
 from pylog.errors import LogStorageError
-from pylog.files.file_names import LOG_FILE_SUFFIX, PARTITION_METADATA, file_name_prefix
+from pylog.files.file_names import (
+    CLEANER_OFFSET_CHECKPOINT,
+    LOG_FILE_SUFFIX,
+    PARTITION_METADATA,
+    file_name_prefix,
+)
 from pylog.files.index_entries import MAX_RELATIVE_OFFSET
 from pylog.files.partition_metadata import write_partition_metadata
 from pylog.locations import join
@@ -78,7 +83,9 @@ class RangeCopy:
         self.view = view
         self._account = OffsetAccount(
             view,
-            ReplicaLog(view.directory).cleaned_up_to,
+            offsets_in(view.directory.log_directory, CLEANER_OFFSET_CHECKPOINT).get(
+                view.topic_partition
+            ),
             is_compacted=is_compacted,
             start_offset=start_offset,
         )

@@ -95,7 +95,7 @@ _OF_CLUSTER: dict[str, options.Decorator] = {
 )
 @options.flag(
     "--as-cluster",
-    help="Move the whole cluster: each --into is the directory of a node that goes on.",
+    help="Move the whole cluster: each --into is the directory of a node that continues.",
 )
 @options.together(*_OF_CLUSTER.values())
 @click.option(
@@ -141,9 +141,9 @@ def adopt(
 
     --as-cluster moves the whole cluster: to other hosts and ports, under another id, or onto fewer
     nodes. Give the log directories of all nodes that are left, and a directory with --into for each
-    node that goes on. That directory must not exist, be empty, or be formatted for the node. All
-    metadata is copied. Partitions of nodes that do not go on are copied to the other nodes. The
-    last lines say which settings change.
+    node that continues. That directory must not exist, be empty, or be formatted for the node. All
+    metadata is copied. Partitions of the other nodes are copied to those that continue. The last
+    lines say which settings change.
 
     --plan-for-running changes no cluster. Its DIR is a log directory of the running broker. The
     command writes partition directories to --into, and prints the steps: make the topics with
