@@ -29,6 +29,7 @@ from pylog.comparison.replica_log import (
     IS_CLEANED,
     IS_LEGACY,
     IS_MOVED,
+    IS_UNPROVED,
     JUMPS,
     LAST,
     MAX_MS,
@@ -39,7 +40,7 @@ from pylog.comparison.replica_log import (
 from pylog.model import NO_TIMESTAMP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 _REPLICA = COLUMNS
 _CONTENT = (BASE, LAST, CRC, SIZE)
+_OF_HEADERS = (*_CONTENT, EPOCH, RECORDS, FIRST_MS, MAX_MS)
 _NOWHERE = -1
 _LARGEST_EPOCH_STEP = 1000
 """An epoch that no checkpoint knows, and that is so far above the others, is a flipped bit."""
@@ -114,7 +116,8 @@ class BatchJoin:
     """Joins the batches of replicas; one thread, one walk.
 
     With ``keeps_epochs`` none is taken for wrong: copies of a batch under several are different. No
-    stretch goes on beyond one of the offsets ``breaks``.
+    stretch goes on beyond one of the offsets ``breaks``. ``proves`` is given those batches of a
+    replica of which headers alone were read, unless another one's headers say all the same.
 
     Attributes
     ----------
@@ -131,8 +134,10 @@ class BatchJoin:
         *,
         keeps_epochs: bool = False,
         breaks: Iterable[int] = (),
+        proves: Callable[[int, Rows], object] = lambda _, __: None,
     ) -> None:
         self._keeps_epochs = keeps_epochs
+        self._proves = proves
         self._inputs = [_Input(iter(each)) for each in rows]
         self._epochs = epochs
         entries = {entry.start_offset for each in epochs for entry in each} | set(breaks)
@@ -161,6 +166,7 @@ class BatchJoin:
         return {at: each for at, each in parts.items() if each.shape[1]}
 
     def _add(self, parts: dict[int, Rows]) -> None:
+        self._prove(parts)
         before = dict(self._last_epochs)
         breaks = np.union1d(self._breaks, self._epoch_changes(parts))
         if len(parts) == len(self._inputs) and _are_alike(list(parts.values())):
@@ -194,6 +200,14 @@ class BatchJoin:
         which = np.cumsum(is_new) - 1
         groups = _Groups.of(rows, which, np.flatnonzero(is_new), len(self._inputs))
         self._extend(groups, breaks)
+
+    def _prove(self, parts: dict[int, Rows]) -> None:
+        if len(parts) > 1 and _are_alike(list(parts.values()), _OF_HEADERS):
+            return
+        for replica, rows in parts.items():
+            unproved = rows[:, (rows[FLAGS] & IS_UNPROVED) != 0]
+            if unproved.shape[1]:
+                self._proves(replica, unproved)
 
     def _epoch_changes(self, parts: dict[int, Rows]) -> Rows:
         """Return the offsets at which the epoch of any replica changes."""
@@ -281,10 +295,9 @@ class _Input:
         return taken
 
 
-def _are_alike(parts: Sequence[Rows]) -> bool:
+def _are_alike(parts: Sequence[Rows], same: Sequence[int] = (*_CONTENT, EPOCH)) -> bool:
     """Whether all replicas have the same batches, as they usually do."""
     first = parts[0]
-    same = [*_CONTENT, EPOCH]
     return all(
         each.shape == first.shape and all(np.array_equal(each[at], first[at]) for at in same)
         for each in parts[1:]

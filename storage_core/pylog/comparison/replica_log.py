@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 BASE, LAST, EPOCH, CRC, SIZE, FILE, POSITION, RECORDS, FIRST_MS, MAX_MS, FLAGS = range(11)
 COLUMNS = 11
 
-IS_LEGACY, IS_CLEANED, IS_MOVED, JUMPS = 1, 2, 4, 8
+IS_LEGACY, IS_CLEANED, IS_MOVED, JUMPS, IS_UNPROVED = 1, 2, 4, 8, 16
 """Flags: of format v0 or v1; a cleaner has taken records out; its base offset is wrong on the disk;
-it is not at the offset after the batch that is before it in the file."""
+it is not at the offset after the batch that is before it in the file; its header alone was read."""
 
 
 class ReplicaLog:
@@ -153,26 +153,58 @@ class ReplicaLog:
                 self.problems.append(str(error))
             return []
 
-    def rows(self, *, skips_damage: bool) -> Iterator[Rows]:
+    def rows(self, *, skips_damage: bool, trusts_headers: bool = False) -> Iterator[Rows]:
         """Yield its batches, in rising offsets, some at a time: an array with a row a field.
 
         Intact ones with right checksums where damage is skipped; otherwise no checksum is looked
-        at, and what shows by headers alone is an error.
+        at, and what shows by headers alone is an error. With ``trusts_headers`` no checksum is
+        looked at, either, in segments whose headers show no damage: `prove` does that.
         """
         memory = WindowMemory()
         lowest = 0
-        for number, segment in enumerate(self.segments):
-            for rows in self._segment_rows(number, segment, memory, skips_damage=skips_damage):
+        for number in range(len(self.segments)):
+            by_headers = self._header_rows(number) if trusts_headers else None
+            for rows in by_headers or self._segment_rows(number, memory, skips_damage=skips_damage):
                 above = rows[:, rows[BASE] >= lowest]
                 if above.shape[1]:
                     lowest = int(above[LAST, -1]) + 1
                     yield above
 
-    def _segment_rows(
-        self, number: int, segment: LogSegmentView, memory: WindowMemory, *, skips_damage: bool
-    ) -> Iterator[Rows]:
-        following = self.segments[number + 1 :]
-        part = SegmentSlice(
+    def prove(self, rows: Rows) -> None:
+        """Read batches; `CorruptRecordError` if one of them has a wrong checksum."""
+        for number in np.unique(rows[FILE]).tolist():
+            own = rows[:, rows[FILE] == number]
+            segment = self.segments[number]
+            start, end = int(own[POSITION, 0]), int(own[POSITION, -1] + own[SIZE, -1])
+            part = SegmentSlice(
+                *(segment.file_path(), int(own[BASE, 0]), None, start, end),
+                runs_to_segment_end=False,
+            )
+            with segment.open_log() as source:
+                for _ in CheckedWindows(source, part):
+                    pass
+
+    def _header_rows(self, number: int) -> list[Rows] | None:
+        """Return the batches of a segment by their headers, None where those show damage."""
+        part = self._part(number)
+        if part.defect is not None:
+            return None
+        try:
+            with self.segments[number].open_log() as source:
+                if not (isinstance(source, LocalFile) and source.is_read_by_kernels):
+                    return None
+                bounds = part.base_offset, part.limit_offset
+                headers = HeaderRows(source, 0, part.end_position, bounds)
+                found = [_of_headers(each, number) for each in headers]
+        except LogStorageError:
+            return None
+        for rows in found:
+            rows[FLAGS] |= IS_UNPROVED
+        return found if headers.position == part.end_position else None
+
+    def _part(self, number: int) -> SegmentSlice:
+        segment, following = self.segments[number], self.segments[number + 1 :]
+        return SegmentSlice(
             segment.file_path(),
             segment.base_offset,
             following[0].base_offset if following else None,
@@ -181,6 +213,11 @@ class ReplicaLog:
             runs_to_segment_end=bool(following),
             defect=segment.defect,
         )
+
+    def _segment_rows(
+        self, number: int, memory: WindowMemory, *, skips_damage: bool
+    ) -> Iterator[Rows]:
+        part = self._part(number)
         damage = self.damage if skips_damage else None
         source = open_slice(part, damage)
         if source is None:

@@ -1,18 +1,21 @@
 """`merge`: one log of each partition, from replicas of which each has lost something.
 
 Batches are copied as they are, with offsets and epochs. Which of them are one log, and what is
-another leader's, `pylog.comparison.lineage` says. The sources are only read. The result is made
-beside its place, and takes it at once:
+another leader's, `pylog.comparison.lineage` says. Where several replicas have the same headers, the
+batches of one are read, once: when they are copied. If none of them is intact, all is done again,
+with each batch of each replica read before. The sources are only read. The result is made beside
+its place, and takes it at once:
 
 ==== ============================================ ==============================================
 step what is done                                 what a crash after it leaves
 ==== ============================================ ==============================================
 1    ``<to>.pylog-unfinished`` is made            that directory; the next call refuses until it
                                                   is removed
-2    the partitions are written there, synced     the same
-3    it is opened as its owner, which makes       the same
-     indexes, snapshots and checkpoints, and
-     closed in order
+2    directories of the partitions are made       the same
+     there
+3    it is opened as its owner, which appends     the same
+     all batches, and makes indexes, snapshots
+     and checkpoints, and closed in order
 4    it is renamed to ``<to>``                    the result
 ==== ============================================ ==============================================
 """
@@ -20,17 +23,24 @@ step what is done                                 what a crash after it leaves
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from pylog.errors import DivergedReplicasError, UnknownTopicOrPartitionError
+from pylog.config import LogConfig
+from pylog.errors import (
+    CorruptRecordError,
+    DivergedReplicasError,
+    InvalidRecordError,
+    UnknownTopicOrPartitionError,
+)
 from pylog.files.durable_io import DurableIO
 from pylog.locations import is_remote, location, parent_of
 from pylog.model import INTERNAL_TOPICS, Timestamp, TopicPartition, parse_offset_spec
 from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
 from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
-from pylog.record.batch_writer import MAX_INT64
+from pylog.record.batch_writer import MAX_INT32, MAX_INT64
 from pylog.recovery.compacted_records import LeftOutRecords
 from pylog.recovery.merge_endings import (
     append_lost_markers,
@@ -46,8 +56,7 @@ from pylog.recovery.merge_sources import find_sources, metadata_beside
 from pylog.recovery.merge_summary import MergeSummary
 from pylog.recovery.merge_transactions import cut_transactions
 from pylog.recovery.merge_until import CutLog, LogCut, decided_by, find_cuts
-from pylog.recovery.merged_log import write_log_starts
-from pylog.recovery.new_log_directory import UNFINISHED, ensure_empty
+from pylog.recovery.new_log_directory import UNFINISHED, ensure_empty, remove_all
 from pylog.recovery.rewritten_segments import rewrite_segments, segments_due
 from pylog.writing.owned_directory import own_log_directory
 
@@ -63,6 +72,10 @@ if TYPE_CHECKING:
     from pylog.log.unified_log import UnifiedLog
     from pylog.recovery.merge_sources import Sources
     from pylog.recovery.merge_summary import MovedGroup
+
+
+_AS_PLANNED = LogConfig(segment_bytes=MAX_INT32, segment_ms=MAX_INT64)
+"""Segments end where they are to end."""
 
 
 def merge(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
@@ -137,32 +150,76 @@ def merge(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
     leaders = metadata_beside(paths, metadata)
     sources = find_sources(paths, topics, partitions, leaders)
     preferred = None if prefer is None else _preferred(paths, prefer)
-    instant = None if until is None or isinstance(until, LogCut) else _parsed(until)
-    found = {
-        topic_partition: find_log(
-            topic_partition, replicas, leaders, _number(replicas, sources, preferred)
-        )
+    cut_at = until if until is None or isinstance(until, LogCut) else _parsed(until)
+    has_instant = not (cut_at is None or isinstance(cut_at, LogCut))
+    numbers = {
+        topic_partition: _number(replicas, sources, preferred)
         for topic_partition, replicas in sources.replicas.items()
     }
+
+    def plan(summary: MergeSummary, *, trusts_headers: bool) -> list[MergePlan]:
+        found = {
+            place: find_log(
+                *(place, replicas, leaders, numbers[place]), trusts_headers=trusts_headers
+            )
+            for place, replicas in sources.replicas.items()
+        }
+        return _planned(found, cut_at, paths, summary)
+
+    if until is None and not dry_run:
+        with suppress(CorruptRecordError, InvalidRecordError):
+            summary = MergeSummary(place, [], notes=list(sources.notes))
+            plans = plan(summary, trusts_headers=True)
+            _make(place, plans, summary, appends_markers=appends_markers, is_trying=True)
+            return summary
+    summary = MergeSummary(None if dry_run else place, [], notes=sources.notes)
+    plans = plan(summary, trusts_headers=False)
+    if dry_run:
+        for each in plans:
+            each.summary.transactions.extend(planned_markers(each.cut))
+        if has_instant:
+            summary.groups.extend(_planned_groups(plans))
+        return summary
+    _make(
+        *(place, plans, summary),
+        appends_markers=appends_markers,
+        brings_back_groups=has_instant,
+    )
+    return summary
+
+
+def _planned(
+    found: dict[TopicPartition, FoundLog],
+    until: int | Timestamp | LogCut | None,
+    paths: Sequence[str | os.PathLike[str]],
+    summary: MergeSummary,
+) -> list[MergePlan]:
+    """Return what is written of each partition; the summary gets to know it."""
     undecided = [
         f"{place}: {text}" for place, each in found.items() for text in each.lineage.undecided
     ]
     if undecided:
         raise DivergedReplicasError(undecided)
-    summary = MergeSummary(None if dry_run else place, [], notes=sources.notes)
     cuts: dict[TopicPartition, LogCut] = {}
-    if instant is not None:
-        cuts = _cut(found, instant, paths, summary.notes)
-    elif isinstance(until, LogCut):
+    if isinstance(until, LogCut):
         cuts = dict.fromkeys(found, until)
+    elif until is not None:
+        cuts = _cut(found, until, paths, summary.notes)
     plans = [plan_log(each, cuts.get(topic_partition)) for topic_partition, each in found.items()]
     summary.partitions.extend(plan.summary for plan in plans)
-    if dry_run:
-        for plan in plans:
-            plan.summary.transactions.extend(planned_markers(plan.cut))
-        if instant is not None:
-            summary.groups.extend(_planned_groups(plans))
-        return summary
+    return plans
+
+
+def _make(
+    place: str,
+    plans: Sequence[MergePlan],
+    summary: MergeSummary,
+    *,
+    appends_markers: bool,
+    brings_back_groups: bool = False,
+    is_trying: bool = False,
+) -> None:
+    """Make the result; of what is only tried nothing is left where a batch is not intact."""
     unfinished = f"{place}{UNFINISHED}"
     io = DurableIO()
     io.make_directory(unfinished)
@@ -172,7 +229,7 @@ def merge(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
             replace(each, end_offset=end_offset, size_bytes=size_bytes)
             for each, (end_offset, size_bytes) in zip(summary.partitions, ends, strict=True)
         ]
-        if instant is not None:
+        if brings_back_groups:
             logs = {
                 plan.log.topic_partition: end for plan, (end, _) in zip(plans, ends, strict=True)
             }
@@ -180,11 +237,14 @@ def merge(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
         io.replace(unfinished, place)
         io.sync_directory(parent_of(place) or os.curdir)
     except BaseException as error:  # Ctrl-C among them
+        if is_trying and isinstance(error, CorruptRecordError | InvalidRecordError):
+            remove_all(io, unfinished)
+            io.remove_directory(unfinished)
+            raise
         error.add_note(
             f"the result is not finished: remove {unfinished}, and start no broker on it"
         )
         raise
-    return summary
 
 
 def _preferred(paths: Sequence[str | os.PathLike[str]], prefer: str | os.PathLike[str]) -> int:
@@ -259,14 +319,20 @@ def _write(
 ) -> list[tuple[int, int]]:
     """Write the log directory; return where the logs end, and how long they are in bytes."""
     for plan in plans:
-        plan.log.write(io, place)
-    write_log_starts(io, place, [plan.log for plan in plans])
-    with own_log_directory(place, high_watermark="log-end") as manager:
+        plan.log.prepare(io, place)
+    configs = {plan.log.topic_partition.topic: _AS_PLANNED for plan in plans}
+    with own_log_directory(place, topic_configs=configs, high_watermark="log-end") as manager:
         for plan in plans:
+            log = manager.get_log(plan.log.topic_partition)
+            plan.log.write(log)
+            plan.summary.sources[:] = [
+                each._replace(damaged_ranges=len(replica.damage))
+                for each, replica in zip(plan.summary.sources, plan.replicas, strict=True)
+            ]
             if plan.cut is not None:
-                _end(manager.get_log(plan.log.topic_partition), plan, plan.cut)
+                _end(log, plan, plan.cut)
             if plan.left_out is not None and plan.left_out.size:
-                _leave_out(manager.get_log(plan.log.topic_partition), plan.left_out)
+                _leave_out(log, plan.left_out)
         ends = _ends(manager, plans)
     for plan in plans:
         plan.summary.transactions.extend(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.comparison.batch_join import BatchJoin
 from pylog.comparison.legacy_batches import find_first_offsets
 from pylog.comparison.lineage import Evidence, find_lineage
+from pylog.comparison.replica_log import read_ahead
+from pylog.errors import LogStorageError
 from pylog.model import NO_TIMESTAMP
 from pylog.recovery.compacted_records import CompactedReplicas
 from pylog.recovery.compacted_replicas import borders_of, is_cleaned
@@ -68,19 +70,28 @@ def find_log(
     replicas: Sequence[ReplicaLog],
     metadata: ClusterMetadata | None = None,
     preferred: int | None = None,
+    *,
+    trusts_headers: bool = False,
 ) -> FoundLog:
-    """Return whose history is the log's."""
+    """Return whose history is the log's.
+
+    With ``trusts_headers`` batches whose headers several replicas have alike have not been read.
+    """
     topic_id = topic_id_of(replicas)
     compacts = metadata is not None and metadata.is_compacted(topic_partition.topic)
     leader = None if metadata is None else metadata.last_leader(topic_partition, topic_id)
 
-    def find(breaks: Iterable[int] = ()) -> tuple[BatchJoin, LogLineage]:
+    def find(
+        breaks: Iterable[int] = (), *, trusts_headers: bool = False
+    ) -> tuple[BatchJoin, LogLineage]:
         for each in replicas:
             each.damage.take()
+        rows = [each.rows(skips_damage=True, trusts_headers=trusts_headers) for each in replicas]
         join = BatchJoin(
-            [each.rows(skips_damage=True) for each in replicas],
+            [read_ahead(each) for each in rows] if trusts_headers else rows,
             [each.epochs for each in replicas],
             breaks=breaks,
+            proves=lambda at, unproved: replicas[at].prove(unproved),
         )
         stretches = join.run()
         find_first_offsets(stretches, replicas)
@@ -93,7 +104,13 @@ def find_log(
         ]
         return join, find_lineage(stretches, evidence, leader=leader, prefers=preferred)
 
-    join, lineage = find()
+    try:
+        join, lineage = find(trusts_headers=trusts_headers and len(replicas) > 1)
+        is_proved = not (trusts_headers and is_cleaned(replicas, lineage))
+    except LogStorageError:  # a batch that is not alike elsewhere is damaged
+        is_proved = False
+    if not is_proved:
+        join, lineage = find()
     compacted = None
     if not lineage.undecided and is_cleaned(replicas, lineage):
         borders = borders_of(replicas, lineage)

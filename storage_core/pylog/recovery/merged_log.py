@@ -1,30 +1,29 @@
-"""What a merged log is made of, and how it is written: batches as they are, in segments."""
+"""What a merged log is made of, and how it is written: batches as they are, in segments.
+
+A batch goes into the log from the memory in which its checksum was found right. Where it is wrong
+after all, the batch is another replica's that has the same one.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.checks.repair import copy_pieces
-from pylog.checks.rescue import Piece, SegmentCopy
-from pylog.files.checkpoint_file import write_offset_checkpoint
-from pylog.files.file_names import (
-    LEADER_EPOCH_CHECKPOINT,
-    LOG_START_OFFSET_CHECKPOINT,
-    PARTITION_METADATA,
-    file_name_prefix,
-)
-from pylog.files.leader_epochs import EpochEntry, write_leader_epoch_checkpoint
+from pylog.errors import CorruptRecordError, LogStorageError
+from pylog.files.file_names import LOG_FILE_SUFFIX, PARTITION_METADATA, file_name_prefix
 from pylog.files.partition_metadata import write_partition_metadata
 from pylog.locations import join
 from pylog.log_file.batch_walk import OFFSETS_IN_SEGMENT
-from pylog.model import NO_PARTITION_LEADER_EPOCH
+from pylog.log_file.segment_windows import SegmentWindows, WindowMemory
 from pylog.reading.checked_windows import CheckedWindows
+from pylog.reading.damage import DamagedRange
 from pylog.reading.task_range import SegmentSlice
 from pylog.record.batch_header import OFFSET_LENGTH
-from pylog.record.batch_scan import Window, find_batches
+from pylog.record.batch_scan import Window, find_bad_checksum, find_batches
 from pylog.recovery.merge_summary import MergedRange
 
 if TYPE_CHECKING:
@@ -35,7 +34,9 @@ if TYPE_CHECKING:
     from pylog.comparison.lineage import Taken
     from pylog.comparison.replica_log import ReplicaLog
     from pylog.files.durable_io import DurableIO
+    from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
+    from pylog.reading.segments import LogSegmentView
 
 _SEGMENT_BYTES = 1 << 30
 
@@ -78,6 +79,36 @@ def log_start_of(replicas: Iterable[ReplicaLog]) -> int:
     return max((each.log_start_offset or 0 for each in replicas), default=0)
 
 
+@dataclass(slots=True)
+class MergedPiece:
+    """Stretches that lie one after the other in a file of a replica."""
+
+    source: int
+    segment: LogSegmentView
+    start: int
+    stretches: list[BatchStretch]
+
+    @property
+    def end(self) -> int:
+        """The byte of the file after the last batch."""
+        last = self.stretches[-1]
+        return last.places[self.source].position + last.size_bytes
+
+    def stretch_at(self, position: int) -> BatchStretch:
+        """Return the stretch that has a byte of the file."""
+        starts = [each.places[self.source].position for each in self.stretches]
+        return self.stretches[bisect_right(starts, position) - 1]
+
+
+@dataclass(slots=True)
+class MergedSegment:
+    """A segment of the result, and the pieces of which it consists, in order."""
+
+    base_offset: int
+    pieces: list[MergedPiece]
+    size_bytes: int = 0
+
+
 class MergedLog:
     """One partition of the result, before it is written."""
 
@@ -93,13 +124,13 @@ class MergedLog:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log_start_offset = log_start_of(replicas)
-        self.segments: list[SegmentCopy] = []
+        self.segments: list[MergedSegment] = []
         self.ranges: list[MergedRange] = []
-        self.epochs: list[EpochEntry] = []
         self.size_bytes = 0
         self._start_offset = max(start_offset, self.log_start_offset)
         self._replicas = replicas
         self._last_source: int | None = None
+        self._memory = WindowMemory()
         for each in taken:
             self._add(each.stretch, each.rule, root)
 
@@ -107,22 +138,19 @@ class MergedLog:
         source = self._source_of(stretch, root)
         place = stretch.places[source]
         segment = self._replicas[source].segments[place.file]
-        is_moved = source in stretch.moved
-        piece = Piece(
-            segment,
-            place.position,
-            place.position + stretch.size_bytes,
-            stretch.start_offset if is_moved else None,
-        )
         if self._rolls(stretch, is_at_start=place.position == 0):
-            self.segments.append(SegmentCopy(stretch.start_offset, []))
-        pieces = self.segments[-1].pieces
-        last = pieces[-1] if pieces else None
-        continues = last is not None and (last.segment, last.end) == (segment, place.position)
-        if last is not None and continues and piece.base_offset is last.base_offset is None:
-            pieces[-1] = last._replace(end=piece.end)
+            self.segments.append(MergedSegment(stretch.start_offset, []))
+        here = self.segments[-1]
+        last = here.pieces[-1] if here.pieces else None
+        if (
+            last is not None
+            and (last.source, last.segment, last.end) == (source, segment, place.position)
+            and not (stretch.moved or last.stretches[-1].moved)
+        ):
+            last.stretches.append(stretch)
         else:
-            pieces.append(piece)
+            here.pieces.append(MergedPiece(source, segment, place.position, [stretch]))
+        here.size_bytes += stretch.size_bytes
         self.size_bytes += stretch.size_bytes
         self._last_source = source
         self._note(stretch, rule, self._replicas[source].path)
@@ -151,32 +179,119 @@ class MergedLog:
         else:
             end = stretch.end_offset
             self.ranges.append(MergedRange(stretch.start_offset, end, path, rule))
-        is_new = not self.epochs or self.epochs[-1].epoch < stretch.epoch
-        if stretch.epoch != NO_PARTITION_LEADER_EPOCH and is_new:
-            self.epochs.append(EpochEntry(stretch.epoch, stretch.start_offset))
 
-    def write(self, io: DurableIO, log_directory: str) -> None:
-        """Write the partition's directory; whoever owns the log makes its indexes."""
+    def prepare(self, io: DurableIO, log_directory: str) -> None:
+        """Make the directory of a log that begins where this one does, and has nothing yet."""
         directory = join(log_directory, str(self.topic_partition))
         io.make_directory(directory)
-        for each in self.segments:
-            name = f"{file_name_prefix(each.base_offset)}.log"
-            copy_pieces(io, each.pieces, join(directory, name))
-        if not self.segments and self._start_offset:
-            io.write_file(join(directory, f"{file_name_prefix(self._start_offset)}.log"), b"")
+        base_offset = self.segments[0].base_offset if self.segments else self._start_offset
+        io.write_file(join(directory, f"{file_name_prefix(base_offset)}{LOG_FILE_SUFFIX}"), b"")
         if self.topic_id is not None:
             write_partition_metadata(io, join(directory, PARTITION_METADATA), self.topic_id)
-        if self.epochs:
-            write_leader_epoch_checkpoint(io, join(directory, LEADER_EPOCH_CHECKPOINT), self.epochs)
         io.sync_directory(directory)
 
+    def write(self, log: UnifiedLog) -> None:
+        """Append all batches to the log of such a directory.
 
-def write_log_starts(io: DurableIO, log_directory: str, logs: Iterable[MergedLog]) -> None:
-    """Write where logs start whose records below were deleted, and are not to come back."""
-    starts = {
-        each.topic_partition: each.log_start_offset
-        for each in logs
-        if each.segments and each.log_start_offset > each.segments[0].base_offset
-    }
-    if starts:
-        write_offset_checkpoint(io, join(log_directory, LOG_START_OFFSET_CHECKPOINT), starts)
+        `CorruptRecordError` if one is intact in no replica.
+        """
+        for number, segment in enumerate(self.segments):
+            if number:
+                log.roll(segment.base_offset)
+            for piece in segment.pieces:
+                for window in self._windows(piece):
+                    log.append_copied(window.buffer.data[: window.size_bytes], window.headers)
+        if self.log_start_offset > log.log_end_offset:  # all that there is was deleted
+            log.truncate_fully_and_start_at(self.log_start_offset)
+        log.maybe_increment_log_start_offset(self.log_start_offset)
+
+    def _windows(self, piece: MergedPiece) -> Iterator[Window]:
+        """Yield the batches of a piece, which are intact; valid until the next window."""
+        if piece.stretches[0].moved:
+            yield from windows_of(self._replicas, piece.stretches[0])
+            return
+        position = piece.start
+        with piece.segment.open_log() as source:
+            while position < piece.end:
+                windows = SegmentWindows(source, position, piece.end, make_memory=self._memory)
+                reason = "batch cannot be read"
+                try:
+                    for window in windows:
+                        found, wrong = _intact_head(window)
+                        if len(found.headers):
+                            yield found
+                            position = found.end_position
+                        if wrong is not None:
+                            reason = wrong
+                            break
+                    else:
+                        reason = windows.tail.defect or reason
+                except LogStorageError as error:
+                    reason = getattr(error, "reason", str(error))
+                if position < piece.end:
+                    other = self._from_elsewhere(piece, position, reason)
+                    yield other
+                    position += other.size_bytes
+
+    def _from_elsewhere(self, piece: MergedPiece, position: int, reason: str) -> Window:
+        """Return one batch of a piece, of another replica; note that."""
+        stretch = piece.stretch_at(position)
+        ahead = position - stretch.places[piece.source].position
+        path = piece.segment.file_path()
+        for at, place in stretch.places.items():
+            if at == piece.source or at in stretch.moved:
+                continue
+            found = _intact_batch(
+                self._replicas[at].segments[place.file],
+                *(place.position + ahead, place.position + stretch.size_bytes),
+            )
+            if found is None:
+                continue
+            start = int(found.headers.offsets[0])
+            end = int(found.headers.last_offsets[0]) + 1
+            damaged = DamagedRange(path, position, position + found.size_bytes, start, end, reason)
+            self._replicas[piece.source].damage.add(damaged)
+            self._note_source(start, end, self._replicas[at].path)
+            return found
+        raise CorruptRecordError(reason, path, position)
+
+    def _note_source(self, start: int, end: int, path: str) -> None:
+        """Note that offsets are of another replica than was planned."""
+        number = bisect_right(self.ranges, start, key=lambda each: each.start_offset) - 1
+        whole = self.ranges[number]
+        parts = [
+            whole._replace(end_offset=start),
+            whole._replace(start_offset=start, end_offset=end, source=path),
+            whole._replace(start_offset=end),
+        ]
+        self.ranges[number : number + 1] = [
+            each for each in parts if each.start_offset < each.end_offset
+        ]
+
+
+def _intact_head(window: Window) -> tuple[Window, str | None]:
+    """Return the batches before the first one with a wrong checksum; and what that has."""
+    bad = find_bad_checksum(window)
+    if bad is None:
+        return window, None
+    headers = window.headers
+    head = replace(
+        window,
+        headers=headers.select(slice(0, bad.index)),
+        size_bytes=int(headers.positions[bad.index]),
+    )
+    return head, bad.reason
+
+
+def _intact_batch(segment: LogSegmentView, start: int, end: int) -> Window | None:
+    """Return the batch at a byte of a file, None if it is not intact."""
+    try:
+        with segment.open_log() as source:
+            window = next(iter(SegmentWindows(source, start, end)), None)
+    except LogStorageError:
+        return None
+    if window is None:
+        return None
+    size_bytes = int(window.headers.sizes_bytes[0])
+    first = replace(window, headers=window.headers.select(slice(0, 1)), size_bytes=size_bytes)
+    return first if find_bad_checksum(first) is None else None

@@ -113,14 +113,14 @@ def new_log_directory(place: str) -> Iterator[str]:
     """
     io = DurableIO()
     is_new = io.make_directory(place, exist_ok=True)
-    _remove_all(io, place)
+    remove_all(io, place)
     unfinished = join(place, UNFINISHED)
     io.make_directory(unfinished)
     io.sync_directory(place)
     try:
         yield unfinished
     except BaseException:  # Ctrl-C among them
-        _remove_all(io, place)
+        remove_all(io, place)
         if is_new:
             io.remove_directory(place)
         raise
@@ -134,13 +134,13 @@ def new_log_directory(place: str) -> Iterator[str]:
     io.sync_directory(place)
 
 
-def _remove_all(io: DurableIO, directory: str) -> None:
+def remove_all(io: DurableIO, directory: str) -> None:
     """Remove what is in a directory; the sign that it is unfinished last."""
     names = sorted(os.listdir(directory), key=lambda each: each == UNFINISHED)  # noqa: PTH208
     for name in names:
         path = join(directory, name)
         if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
-            _remove_all(io, path)
+            remove_all(io, path)
             io.remove_directory(path)
         else:
             io.remove(path)

@@ -541,6 +541,38 @@ def test_a_damaged_batch_in_each_replica_is_no_reason_to_stop(tmp_path: Path) ->
     assert list(stored_batches(tmp_path / "out/orders-0")) == [each.data for each in batches]
 
 
+def test_a_damaged_batch_of_the_leader_is_another_replicas_and_the_report_says_so(
+    tmp_path: Path,
+) -> None:
+    batches = log(0, 40)
+    hurt = [*batches[:3], with_flip(batches[3], 80), *batches[4:7], with_flip(batches[7], 80)]
+    one, two = (replica(tmp_path / str(at), {0: hurt if at == 1 else batches}) for at in (1, 2))
+    merged = only(one, two, to=tmp_path / "out")
+    assert merged.leader == str(one)
+    assert [each[:3] for each in merged.ranges] == [
+        (0, 15, str(one)),
+        (15, 20, str(two)),
+        (20, 35, str(one)),
+        (35, 40, str(two)),
+    ]
+    assert [each.damaged_ranges for each in merged.sources] == [2, 0]
+    assert list(stored_batches(tmp_path / "out/orders-0")) == [each.data for each in batches]
+
+
+@pytest.mark.parametrize("where", [30, 80])  # of what the checksum covers: the header, a record
+def test_a_batch_that_is_damaged_in_all_replicas_alike_is_a_gap(where: int, tmp_path: Path) -> None:
+    batches = log(0, 40)
+    batches[4] = with_flip(batches[4], where)
+    ones = [replica(tmp_path / str(at), {0: batches}) for at in (1, 2, 3)]
+    merged = only(*ones, to=tmp_path / "out")
+    assert [(each.start_offset, each.end_offset) for each in merged.gaps] == [(20, 25)]
+    assert [cause.found.split(":")[0] for cause in merged.gaps[0].causes] == ["damaged"] * 3
+    assert [each.damaged_ranges for each in merged.sources] == [1, 1, 1]
+    expected = [each.data for at, each in enumerate(batches) if at != 4]
+    assert list(stored_batches(tmp_path / "out/orders-0")) == expected
+    assert not (tmp_path / "out.pylog-unfinished").exists()
+
+
 def test_a_crash_at_any_step_leaves_the_sources_and_no_half_of_a_result(
     tmp_path: Path, how_many: HowMany
 ) -> None:

@@ -14,7 +14,8 @@ from pylog.files.durable_io import DurableIO
 from pylog.model import TopicPartition
 from pylog.reading.discovery import discover_partitions
 from pylog.recovery import merged_log
-from pylog.recovery.merged_log import MergedLog, write_log_starts
+from pylog.recovery.merged_log import MergedLog
+from pylog.writing.owned_directory import own_log_directory
 from tests.support.batches import Built, batch_v2, plain_records
 from tests.support.log_files import tree, write_partition
 
@@ -51,7 +52,9 @@ def merged(replicas: list[ReplicaLog], *, root: int | None = 0, rule: str = "lea
 
 def written(found: MergedLog, place: Path) -> dict[str, bytes]:
     place.mkdir()
-    found.write(DurableIO(), str(place))
+    found.prepare(DurableIO(), str(place))
+    with own_log_directory(place, high_watermark="log-end") as manager:
+        found.write(manager.get_log(PLACE))
     return tree(place / "orders-0")
 
 
@@ -133,14 +136,21 @@ def test_the_start_of_the_log_is_written_where_records_below_it_are_left(
         each.log_start_offset = start
     found = merged(replicas)
     assert found.log_start_offset == (expected or 0)
-    (tmp_path / "out").mkdir()
-    write_log_starts(DurableIO(), str(tmp_path / "out"), [found])
+    written(found, tmp_path / "out")
     stored = tree(tmp_path / "out").get("log-start-offset-checkpoint")
-    assert stored == (None if expected is None else b"0\n1\norders 0 %d\n" % expected)
+    assert stored == (b"0\n0\n" if expected is None else b"0\n1\norders 0 %d\n" % expected)
 
 
-def test_a_log_of_nothing_has_no_checkpoint(tmp_path: Path) -> None:
-    found = MergedLog(PLACE, [], [], None, None)
-    assert written(found, tmp_path / "out") == {}
-    write_log_starts(DurableIO(), str(tmp_path), [found])
-    assert not (tmp_path / "log-start-offset-checkpoint").exists()
+def test_a_log_of_nothing_is_empty(tmp_path: Path) -> None:
+    files = written(MergedLog(PLACE, [], [], None, None), tmp_path / "out")
+    assert files[f"{0:020d}.log"] == b""
+    assert sum(name.endswith(".log") for name in files) == 1
+
+
+def test_a_log_of_which_all_was_deleted_begins_where_it_would_go_on(tmp_path: Path) -> None:
+    one = replica(tmp_path / "1", log(0, 10))
+    one.log_start_offset = 30
+    files = written(merged([one]), tmp_path / "out")
+    assert {name: data for name, data in files.items() if name.endswith(".log")} == {
+        f"{30:020d}.log": b""
+    }
