@@ -14,14 +14,11 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
-from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT as _EPOCHS
 from pylog.files.file_names import META_PROPERTIES
-from pylog.files.leader_epochs import loaded_entries, read_epoch_entries
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
 from pylog.findings.finding import Severity
 from pylog.locations import join, printable_location
-from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.damage import Attempts
 from pylog.reading.discovery import directory_identity
 from pylog.reading.disk_use import disk_uses
@@ -38,9 +35,8 @@ from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable
 
-    from pylog.files.leader_epochs import EpochEntry
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.disk_use import DiskUse
     from pylog.reading.log_view import LogView
@@ -318,8 +314,8 @@ def _listed_now(view: LogView, disk_bytes: int) -> ListedPartition:
     log_end_offset = attempts.read(lambda: _log_end_offset(view, log_start_offset))
     if log_end_offset is not None:
         attempts.read(lambda: _check_last_batch(view))
-    leader_epochs = attempts.read(lambda: view.leader_epochs)
-    leader_epoch = attempts.read(lambda: _latest_leader_epoch(view, leader_epochs))
+    attempts.read(lambda: view.leader_epochs)
+    leader_epoch = attempts.read(lambda: view.latest_leader_epoch)
     attempts.ensure_all_there()
     findings = list(directory_findings(view)) if is_listed else []
     warnings = [
@@ -363,15 +359,3 @@ def _log_end_offset(view: LogView, log_start_offset: int | None) -> int:
 def _check_last_batch(view: LogView) -> None:
     if view.end.last is not None:
         ensure_last_batch_is_sound(view.segments[-1], view.end.last)
-
-
-def _latest_leader_epoch(view: LogView, epochs: Sequence[EpochEntry] | None) -> int | None:
-    """Return what the checkpoint says or, where there is none, the last batch."""
-    if epochs is None:  # it contradicts itself, or cannot be read
-        epochs = loaded_entries(read_epoch_entries(join(view.directory.path, _EPOCHS)))
-    if epochs:
-        return epochs[-1].epoch
-    if view.end.last is None:
-        return None
-    epoch = view.end.last.header.partition_leader_epoch
-    return None if epoch == NO_PARTITION_LEADER_EPOCH else epoch

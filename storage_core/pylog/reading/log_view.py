@@ -34,13 +34,24 @@ from pylog.files.file_names import (
     TIME_INDEX_FILE_SUFFIX,
     file_name_prefix,
 )
-from pylog.files.leader_epochs import EpochEntry, read_leader_epoch_checkpoint
+from pylog.files.leader_epochs import (
+    EpochEntry,
+    loaded_entries,
+    read_epoch_entries,
+    read_leader_epoch_checkpoint,
+)
 from pylog.files.looks import Looks
 from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
 from pylog.files.time_index import TimeIndexEntries
 from pylog.locations import is_remote, join, printable_location
-from pylog.log_file.batch_walk import HIGHEST_OFFSET, OFFSETS_IN_SEGMENT, WholeBatches
+from pylog.log_file.batch_walk import (
+    HIGHEST_OFFSET,
+    OFFSETS_IN_SEGMENT,
+    WholeBatches,
+    find_whole_batches,
+)
+from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.damage import Attempts
 from pylog.reading.discovery import LogStartOffsets
 from pylog.reading.html_table import segments_html
@@ -57,6 +68,7 @@ if TYPE_CHECKING:
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.segment_listing import SegmentListing
     from pylog.reading.segments import FileAccess, LogSegmentView
+    from pylog.record.batch_header import BatchHeader
 
 
 def first_timestamp(view: LogView) -> int | None:
@@ -142,7 +154,13 @@ def _size_of(segments: Sequence[LogSegmentView]) -> int:
 
 
 # What a view remembers that another end or start of the log changes.
-_OF_OFFSETS = ("segments", "checkpointed_log_start_offset", "log_start_offset", "log_end_offset")
+_OF_OFFSETS = (
+    "segments",
+    "checkpointed_log_start_offset",
+    "log_start_offset",
+    "log_end_offset",
+    "last_header",
+)
 # What it remembers that another way of reading finds in another way.
 _OF_ACCESS = (*_OF_OFFSETS, "end", "_first_consumed")
 
@@ -414,6 +432,21 @@ class LogView:
         return find_log_end(self.segments[-1], skips_damage=self.damage is not None)
 
     @cached_property
+    def last_header(self) -> BatchHeader | None:
+        """Of the last batch; the last segments may be empty."""
+        if self.end.last is not None:
+            return self.end.last.header
+        for segment in reversed(self.segments[:-1]):
+            # All headers of one segment, where the next one has just been rolled.
+            with segment.open_log() as source:
+                batches = find_whole_batches(
+                    source, 0, segment.size_bytes, lowest_offset=segment.base_offset
+                )
+            if batches.last is not None:
+                return batches.last.header
+        return None
+
+    @cached_property
     def log_end_offset(self) -> int:
         """The offset after the last whole batch.
 
@@ -561,6 +594,29 @@ class LogView:
             The file does not follow its format, or cannot be read.
         """
         return read_leader_epoch_checkpoint(join(self.directory.path, LEADER_EPOCH_CHECKPOINT))
+
+    @property
+    def latest_leader_epoch(self) -> int | None:
+        """The epoch that a broker goes on from; None if neither checkpoint nor batch has one.
+
+        A checkpoint that contradicts itself says what a broker has that has loaded it.
+
+        Raises
+        ------
+        CorruptCheckpointError, UnreadableFileError
+            The checkpoint does not follow its format, or cannot be read.
+        """
+        try:
+            epochs = self.leader_epochs
+        except CorruptCheckpointError:
+            path = join(self.directory.path, LEADER_EPOCH_CHECKPOINT)
+            epochs = loaded_entries(read_epoch_entries(path))
+        if epochs:
+            return epochs[-1].epoch
+        if self.last_header is None:
+            return None
+        epoch = self.last_header.partition_leader_epoch
+        return None if epoch == NO_PARTITION_LEADER_EPOCH else epoch
 
     @cached_property
     def metadata(self) -> PartitionMetadata | None:

@@ -35,8 +35,7 @@ from pylog.files.producer_snapshot import NO_OFFSET, ProducerSnapshotEntry, read
 from pylog.files.transaction_index import read_transaction_index
 from pylog.findings.finding import FINDINGS
 from pylog.locations import join, name_of, printable_location
-from pylog.log_file.batch_walk import find_whole_batches
-from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP
+from pylog.model import NO_SEQUENCE, NO_TIMESTAMP
 from pylog.reading.damage import Attempts
 from pylog.reading.headers import SegmentHeaders
 from pylog.reading.log_view import first_timestamp
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
     from pylog.reading.log_directory import TopicChoice
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
-    from pylog.record.batch_header import BatchHeader
 
 
 _SEGMENTS = TableText.of_partitions("""\
@@ -185,8 +183,9 @@ def _partitions(view: LogView) -> Iterator[tuple[object, ...]]:
         lambda: view.next_offset if start_offset is None else view.log_end_offset
     )
     is_whole = start_offset is not None and end_offset is not None
-    last = None if end_offset is None else attempts.read(lambda: _last_header(view))
+    last = None if end_offset is None else attempts.read(lambda: view.last_header)
     metadata = attempts.read(lambda: view.metadata)
+    attempts.read(lambda: view.leader_epochs)
     yield (
         start_offset,
         end_offset,
@@ -195,7 +194,7 @@ def _partitions(view: LogView) -> Iterator[tuple[object, ...]]:
         view.size_bytes,
         attempts.read(lambda: first_timestamp(view)) if is_whole else None,
         None if last is None else none_if(last.max_timestamp, NO_TIMESTAMP),
-        attempts.read(lambda: _latest_leader_epoch(view, last)),
+        attempts.read(lambda: view.latest_leader_epoch),
         None if metadata is None else format_uuid(metadata.topic_id),
         view.leftover_file_count,
         printable_location(view.directory.path),
@@ -206,30 +205,6 @@ def _partitions(view: LogView) -> Iterator[tuple[object, ...]]:
 def _defects(attempts: Attempts) -> list[str]:
     attempts.ensure_all_there()
     return [str(error) for error in attempts.errors]
-
-
-def _last_header(view: LogView) -> BatchHeader | None:
-    """Return the last batch's header; the last segments may be empty."""
-    if view.end.last is not None:
-        return view.end.last.header
-    for segment in reversed(view.segments[:-1]):
-        # All headers of one segment, where the next one has just been rolled.
-        with segment.open_log() as source:
-            batches = find_whole_batches(
-                source, 0, segment.size_bytes, lowest_offset=segment.base_offset
-            )
-        if batches.last is not None:
-            return batches.last.header
-    return None
-
-
-def _latest_leader_epoch(view: LogView, last: BatchHeader | None) -> int | None:
-    """Return what the checkpoint says or, where there is none, the last batch."""
-    if view.leader_epochs:
-        return view.leader_epochs[-1].epoch
-    if last is None:
-        return None
-    return none_if(last.partition_leader_epoch, NO_PARTITION_LEADER_EPOCH)
 
 
 def _segments(view: LogView) -> Iterator[tuple[object, ...]]:

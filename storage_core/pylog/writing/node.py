@@ -50,7 +50,7 @@ from pylog.internal_topics.metadata_image import (
     ConfigResourceType,
     MetadataImage,
 )
-from pylog.internal_topics.versions import KafkaVersion
+from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 from pylog.locations import join, parent_of
 from pylog.model import TopicPartition
 from pylog.reading.internal_logs import CLUSTER_METADATA, read_committed_metadata
@@ -489,7 +489,7 @@ def _listed(ids: Iterable[object]) -> str:
 
 
 def nodes_of(
-    log_directories: Iterable[str], kafka_version: KafkaVersion = KafkaVersion.V4_4
+    log_directories: Iterable[str], kafka_version: KafkaVersion = LATEST_KAFKA_VERSION
 ) -> dict[str, Node]:
     """Return the node of each log directory; those with one cluster and node id share one.
 

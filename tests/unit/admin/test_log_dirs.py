@@ -75,3 +75,15 @@ def test_the_epoch_is_the_one_that_a_broker_has_after_loading_the_checkpoint(
     [listed] = pylog.list_partitions(logs / "t-0").partitions
     assert listed.leader_epoch == epoch
     assert len(listed.errors) == 1  # that it contradicts itself is still told
+
+
+@pytest.mark.parametrize("checkpoint", [None, "0\n2\n4 0\n2 3\n", "nonsense\n"])
+def test_the_table_of_partitions_says_the_same_epoch(logs: Path, checkpoint: str | None) -> None:
+    write_segment(logs / "t-0", 5, [])  # it has just been rolled: the last batch is before it
+    if checkpoint is not None:
+        (logs / "t-0" / "leader-epoch-checkpoint").write_text(checkpoint)
+    [listed] = pylog.list_partitions(logs / "t-0").partitions
+    [row] = pylog.read_table(logs / "t-0", "partitions").to_pylist()
+    expected = {None: 3, "nonsense\n": None}.get(checkpoint, 2)
+    assert (listed.leader_epoch, row["leader_epoch"]) == (expected, expected)
+    assert len(listed.errors) == len(row["defects"])
