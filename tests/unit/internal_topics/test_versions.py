@@ -25,7 +25,8 @@ def test_a_version_is_known_by_its_text_and_later_ones_are_greater() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["checks/doctor.py", "dump_log/dump.py", "cli/commands/doctor.py", "cli/commands/dump.py"]
+    "name",
+    ["checks/doctor.py", "dump_log/dump.py", "cli/commands/doctor.py", "cli/commands/dump.py"],
 )
 def test_texts_name_the_versions_that_are_told_apart(name: str) -> None:
     text = (SOURCE / name).read_text("utf-8").replace('"', "")
