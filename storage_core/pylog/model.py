@@ -67,6 +67,25 @@ class CompressionType(IntEnum):
         return codec_id in cls._value2member_map_
 
 
+class CompressionLevels(NamedTuple):
+    """The levels of a codec, both ends included (Kafka: CompressionType.levelValidator).
+
+    gzip's default is none of them.
+    """
+
+    lowest: int
+    highest: int
+    default: int
+
+
+COMPRESSION_LEVELS = {
+    CompressionType.GZIP: CompressionLevels(1, 9, -1),
+    CompressionType.LZ4: CompressionLevels(1, 17, 9),
+    CompressionType.ZSTD: CompressionLevels(-131_072, 22, 3),
+}
+"""Of the codecs that have some."""
+
+
 class TimestampType(IntEnum):
     """Who stamped a record (Kafka: TimestampType)."""
 

@@ -15,7 +15,7 @@ Source: LogConfig, TopicConfig, ServerLogConfigs (Kafka 4.3, and 4.4 for
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pylog.config.config_property import (
     INT64_MAX,
@@ -29,7 +29,7 @@ from pylog.config.config_property import (
     long,
 )
 from pylog.errors import PolicyViolationError
-from pylog.model import CompressionType, TimestampType
+from pylog.model import COMPRESSION_LEVELS, CompressionType, TimestampType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +49,13 @@ _TIMESTAMP_TYPES = {
     "CreateTime": TimestampType.CREATE_TIME,
     "LogAppendTime": TimestampType.LOG_APPEND_TIME,
 }
+
+
+def _level_field(codec: CompressionType) -> Any:  # noqa: ANN401 - as `config_field`
+    lowest, highest, default = COMPRESSION_LEVELS[codec]
+    other = None if lowest <= default <= highest else default
+    kind = integer(lowest, at_most=highest, also_allowed=other)
+    return config_field(kind, default, broker_name=f"compression.{codec.label}.level")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,15 +116,9 @@ class LogConfig(PropertyConfig):
         PRODUCER_COMPRESSION,
         broker_name="compression.type",
     )
-    compression_gzip_level: int = config_field(
-        integer(1, at_most=9, also_allowed=-1), -1, broker_name="compression.gzip.level"
-    )
-    compression_lz4_level: int = config_field(
-        integer(1, at_most=17), 9, broker_name="compression.lz4.level"
-    )
-    compression_zstd_level: int = config_field(
-        integer(-131_072, at_most=22), 3, broker_name="compression.zstd.level"
-    )
+    compression_gzip_level: int = _level_field(CompressionType.GZIP)
+    compression_lz4_level: int = _level_field(CompressionType.LZ4)
+    compression_zstd_level: int = _level_field(CompressionType.ZSTD)
 
     cleanup_policy: frozenset[str] = config_field(
         WordList((COMPACT, DELETE)), frozenset({DELETE}), broker_name="log.cleanup.policy"

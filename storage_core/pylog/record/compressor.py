@@ -33,7 +33,7 @@ from typing import Any
 import isal.isal_zlib
 import xxhash
 
-from pylog.model import CompressionType
+from pylog.model import COMPRESSION_LEVELS, CompressionType
 from pylog.record.batch_header import MAGIC_VALUE_V0, MAGIC_VALUE_V2
 from pylog.record.codec_libraries import (
     compress_lz4,
@@ -44,17 +44,9 @@ from pylog.record.compression import GZIP_WINDOW_BITS
 from pylog.record.lz4_frame import FRAME_MAGIC
 from pylog.record.xerial_snappy import STREAM_MAGIC
 
-GZIP_DEFAULT_LEVEL = -1
-LZ4_DEFAULT_LEVEL = 9
-ZSTD_DEFAULT_LEVEL = 3
 SNAPPY_BLOCK_SIZE = 32 * 1024
 LZ4_BLOCK_SIZE = 64 * 1024
 
-_LEVELS = {
-    CompressionType.GZIP: (1, 9),
-    CompressionType.LZ4: (1, 17),
-    CompressionType.ZSTD: (-131072, 22),
-}
 _GZIP_FASTEST_LEVEL = 1
 _ISAL_LEVEL = 2
 _SNAPPY_HEADER = STREAM_MAGIC + struct.pack(">ii", 1, 1)
@@ -83,15 +75,15 @@ def parse_compression(name: str | CompressionType) -> CompressionType:
 
 def ensure_level(codec: CompressionType, level: int | None) -> None:
     """Raise ``ValueError`` unless ``codec`` has that level; None is the default of every codec."""
-    if level is None or (codec is CompressionType.GZIP and level == GZIP_DEFAULT_LEVEL):
+    if level is None:
         return
-    if codec not in _LEVELS:
+    if codec not in COMPRESSION_LEVELS:
         msg = f"compression {codec.label} has no levels, {level} was given"
         raise ValueError(msg)
-    lowest, highest = _LEVELS[codec]
-    if not lowest <= level <= highest:
-        default = " or -1" if codec is CompressionType.GZIP else ""
-        msg = f"{codec.label} level is {level}, expected {lowest} to {highest}{default}"
+    lowest, highest, default = COMPRESSION_LEVELS[codec]
+    if not lowest <= level <= highest and level != default:
+        other = "" if lowest <= default <= highest else f" or {default}"
+        msg = f"{codec.label} level is {level}, expected {lowest} to {highest}{other}"
         raise ValueError(msg)
 
 
@@ -108,20 +100,23 @@ class Compressor:
     ) -> Bytes:
         """Return ``data`` compressed; with NONE ``data`` itself."""
         ensure_level(codec, level)
+        if level is None:
+            levels = COMPRESSION_LEVELS.get(codec)
+            level = 0 if levels is None else levels.default
         match codec:
             case CompressionType.NONE:
                 return data
             case CompressionType.GZIP:
-                return _gzip(data, GZIP_DEFAULT_LEVEL if level is None else level)
+                return _gzip(data, level)
             case CompressionType.SNAPPY:
                 return _snappy(memoryview(data))
             case CompressionType.LZ4:
-                return _lz4(memoryview(data), magic, LZ4_DEFAULT_LEVEL if level is None else level)
+                return _lz4(memoryview(data), magic, level)
             case CompressionType.ZSTD:
                 if magic < MAGIC_VALUE_V2:
                     msg = f"zstd is not allowed in message format v{magic}"
                     raise ValueError(msg)
-                return self._compress_zstd(data, ZSTD_DEFAULT_LEVEL if level is None else level)
+                return self._compress_zstd(data, level)
 
     def _compress_zstd(self, data: Bytes, level: int) -> Bytes:
         if level not in self._zstd:
@@ -153,7 +148,11 @@ def _lz4_header(magic: int) -> bytes:
 
 
 def _lz4(data: memoryview, magic: int, level: int) -> bytes:
-    high_level = None if level == LZ4_DEFAULT_LEVEL else min(level, _LZ4_HIGHEST_LEVEL)
+    high_level = (
+        None
+        if level == COMPRESSION_LEVELS[CompressionType.LZ4].default
+        else min(level, _LZ4_HIGHEST_LEVEL)
+    )
     parts: list[Bytes] = [_lz4_header(magic)]
     for start in range(0, len(data), LZ4_BLOCK_SIZE):
         block: Bytes = data[start : start + LZ4_BLOCK_SIZE]

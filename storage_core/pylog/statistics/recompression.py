@@ -27,9 +27,9 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.columnar.encode import RecordEncoder
-from pylog.model import CompressionType
+from pylog.model import COMPRESSION_LEVELS, CompressionType
 from pylog.record.batch_header import MAGIC_VALUE_V2, RECORDS_OFFSET
-from pylog.record.compressor import ZSTD_DEFAULT_LEVEL, Compressor
+from pylog.record.compressor import Compressor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -150,19 +150,20 @@ class Saving(NamedTuple):
     ratio: Bounds  # the second by the first, for the whole topic
 
 
+_ZSTD_LEVEL = COMPRESSION_LEVELS[CompressionType.ZSTD].default
 _CODECS = (
     Variant(CompressionType.NONE, None),
     Variant(CompressionType.GZIP, None),
     Variant(CompressionType.SNAPPY, None),
     Variant(CompressionType.LZ4, None),
     Variant(CompressionType.ZSTD, 1),
-    Variant(CompressionType.ZSTD, ZSTD_DEFAULT_LEVEL),
+    Variant(CompressionType.ZSTD, _ZSTD_LEVEL),
     Variant(CompressionType.ZSTD, 9),
 )
 _BATCH_SIZES = (16 * _KIB, 64 * _KIB, 256 * _KIB, 1024 * _KIB)
 _REBATCHED = {
     CompressionType.LZ4: None,
-    CompressionType.ZSTD: ZSTD_DEFAULT_LEVEL,
+    CompressionType.ZSTD: _ZSTD_LEVEL,
 }
 """The codecs, with their levels, that batch sizes are tried with, beside the topic's own."""
 
