@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import tree, write_partition
+from tests.support.log_files import (
+    tree,
+    write_high_watermarks,
+    write_partition,
+    write_recovery_points,
+)
 from tests.support.metadata_log import (
     data_batch,
     feature_record,
+    partition_record,
     register_broker_record,
+    topic_record,
     write_metadata_log,
 )
 
@@ -75,6 +82,31 @@ def old(directory: Path, *, epochs: Sequence[int] = (3,), partitions: Sequence[i
         write_partition(directory, {0: batches}, name=f"t-{number}")
         metadata = f"version: 0\ntopic_id: {TOPIC_ID}\n"
         (directory / f"t-{number}" / "partition.metadata").write_text(metadata)
+    return directory
+
+
+def known(
+    directory: Path,
+    node_id: int = 1,
+    replicas: tuple[int, ...] = (1,),
+    *,
+    more: Sequence[bytes] = (),
+    voters: Sequence[int] = (1,),
+    epochs: Sequence[int] = (0, 0),
+    directory_id: str = DIRECTORY_ID,
+) -> Path:
+    """Write a log directory of a node of the old cluster: t-0, its checkpoints, and metadata."""
+    old(directory, epochs=epochs)
+    properties(directory, node_id, OLD_CLUSTER, directory_id)
+    brokers = [register_broker_record(each, (bytes(15) + b"\x77",)) for each in replicas]
+    partition = partition_record(0, replicas[0], replicas)
+    write_metadata_log(
+        directory, [*LEVEL, *brokers, topic_record("t"), partition, *more], voters=voters
+    )
+    ends = {("t", 0): 10 * len(epochs)}
+    write_high_watermarks(directory, ends)
+    write_recovery_points(directory, ends)
+    (directory / ".kafka_cleanshutdown").write_bytes(b"")
     return directory
 
 

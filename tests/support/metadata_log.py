@@ -96,11 +96,11 @@ def leader_change(offset: int, voters: Iterable[int]) -> Built:
     return _control(offset, _LEADER_CHANGE, value)
 
 
-def voters_batch(offset: int, voters: Iterable[int]) -> Built:
+def voters_batch(offset: int, voters: Iterable[int], directory_id: bytes = bytes(16)) -> Built:
     """Return the control batch of KIP-853 that names the voters."""
     ids = list(voters)
     entries = b"".join(
-        struct.pack(">i", each) + bytes(16) + b"\x01" + struct.pack(">hhb", 0, 1, 0) + b"\x00"
+        struct.pack(">i", each) + directory_id + b"\x01" + struct.pack(">hhb", 0, 1, 0) + b"\x00"
         for each in ids
     )
     value = struct.pack(">h", 0) + bytes([len(ids) + 1]) + entries + b"\x00"

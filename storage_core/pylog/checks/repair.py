@@ -251,6 +251,25 @@ def write_repaired_copy(  # noqa: PLR0913 - what `repair_copy` has
     )
 
 
+def missing_in_copy(
+    paths: Sequence[str], *, threads: int | None = None
+) -> dict[str, list[tuple[int, int]]]:
+    """Return the offsets that `write_repaired_copy` will not find, by partition directory."""
+    source = examine(
+        paths,
+        topics=None,
+        partitions=None,
+        threads=threads,
+        progress=None,
+        max_decompressed_bytes=DEFAULT_MAX_DECOMPRESSED_BYTES,
+    )
+    _unreadable(source.report, source.partitions)
+    return {
+        each.view.directory.path: lacking(each, rescue(each).in_place, each.end_offset)
+        for each in source.partitions
+    }
+
+
 class _PartitionCopy(NamedTuple):
     check: PartitionCheck
     segments: list[SegmentCopy]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pylog.internal_topics.api_message import UnknownTypeError
 from pylog.internal_topics.cluster_metadata import read_metadata_record
 from pylog.internal_topics.metadata_image import ConfigResourceType
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -68,6 +69,32 @@ def access_records(values: Iterable[bytes | None]) -> dict[tuple[object, ...], b
                 if not is_removed:
                     found[key] = value
     return found
+
+
+def bound_records(values: Iterable[bytes | None]) -> list[str]:
+    """Return what is bound to the old cluster: tokens, and what single brokers and clients have."""
+    tokens: set[str] = set()
+    configs: dict[tuple[int, str], set[str]] = {}
+    for _, record in effective_records(values):
+        fields = record.fields
+        match record.message.name:
+            case "DelegationTokenRecord":
+                tokens.add(fields["tokenId"])
+            case "RemoveDelegationTokenRecord":
+                tokens.discard(fields["tokenId"])
+            case "ConfigRecord" if fields["resourceType"] in _BOUND and fields["resourceName"]:
+                names = configs.setdefault((fields["resourceType"], fields["resourceName"]), set())
+                (names.discard if fields["value"] is None else names.add)(fields["name"])
+    found = [counted(len(tokens), "delegation token")] if tokens else []
+    return found + [
+        f"the configuration of {_BOUND[kind]} {name}"
+        for (kind, name), names in sorted(configs.items())
+        if names
+    ]
+
+
+_BOUND = {int(ConfigResourceType.BROKER): "broker", 16: "client metrics"}
+"""Types of resources (Kafka: ConfigResource.Type) whose configurations do not come along."""
 
 
 def _about(name: str, fields: dict[str, Any]) -> tuple[tuple[object, ...], bool] | None:

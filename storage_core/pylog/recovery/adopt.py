@@ -101,7 +101,9 @@ def adopt(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
             ensure_apart(os.fspath(path), each)
     source = OldDisks(paths, topics)
     plan = AdoptionPlan(source, target, dict(rename or {}), topics, with_access=with_access)
-    if not dry_run:
+    if dry_run:
+        plan.foresee(threads)
+    else:
         plan.write(threads, progress)
     return plan.summary(is_written=not dry_run)
 

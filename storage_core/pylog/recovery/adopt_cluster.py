@@ -23,7 +23,7 @@ from pylog.files.partition_metadata import format_uuid, new_topic_id, parse_uuid
 from pylog.files.quorum_state import QUORUM_STATE
 from pylog.locations import join, parent_of, printable_location
 from pylog.reading.internal_logs import CLUSTER_METADATA, Voter
-from pylog.recovery.adopted_topics import OldDisks
+from pylog.recovery.adopted_topics import OldDisks, ensure_all_copied, foreseen_losses
 from pylog.recovery.adoption_steps import CHECKPOINTS, write_empty_partition
 from pylog.recovery.adoption_summary import AdoptedPartition, AdoptionSummary, AppendedRecords
 from pylog.recovery.cluster_places import ClusterPlaces, place_for_node
@@ -126,7 +126,9 @@ def adopt_cluster(  # noqa: PLR0913 - keyword-only options, one for each thing a
             ensure_apart(os.fspath(path), each)
     move.choose_voters(voters, dict(endpoints or {}))
     move.plan()
-    if not dry_run:
+    if dry_run:
+        move.foresee(threads)
+    else:
         move.write(threads, progress)
     return move.summary(is_written=not dry_run)
 
@@ -296,6 +298,17 @@ class _Move:
         appender.append_records(self._plan.values, "partitions, brokers, configurations")
         return appender
 
+    def foresee(self, threads: int | None) -> None:
+        """Find out what the copies will lack, without making them."""
+        firsts = {
+            each.topic_partition: each.first
+            for each in self._plan.partitions
+            if each.first is not None
+        }
+        missing = foreseen_losses(firsts.values(), threads)
+        for place, replica in firsts.items():
+            self._missing[place] = missing.get(replica.view.directory.path, [])
+
     def write(self, threads: int | None, progress: Callable[[int, int], None] | None) -> None:
         """Write all, and put it in place."""
         io = DurableIO()
@@ -346,6 +359,7 @@ class _Move:
             ]
             copy = join(working, f"copy-{number}")
             summary = write_repaired_copy(paths, copy, threads=threads, progress=progress)
+            ensure_all_copied(summary)
             for repaired in summary.partitions:
                 place = repaired.topic_partition
                 if next(iter(here[place].copies)) == node_id:
@@ -403,7 +417,7 @@ class _Move:
         return found
 
     def _notes(self) -> list[str]:
-        found = list(self._plan.notes())
+        found = [*self._source.notes(), *self._plan.notes()]
         voters = set(self._metadata.voters or self._image.controllers)
         given = {each.node.node_id for each in self._source.copies} & voters
         if len(given) < len(voters) // 2 + 1:

@@ -4,16 +4,24 @@ Of the replicas of a partition, that with the highest leader epoch is taken, and
 that ends last: a leader writes its epoch before its first record. Others are named where they go
 further than the one that is taken.
 
+Where the old metadata is there, it says which directories count. What a broker would set aside does
+not: that of a topic that was deleted and made again (another id), of a partition that there is not,
+and of a node that is no replica, unless no other one is left. Nor does a directory without any
+``.log`` file. A ``-future`` one does where it is all that its node has. What is left out is named.
+
 Source: KIP-101, KIP-279; ReplicationControlManager (Kafka 4.4).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.admin.consumer_groups import groups
-from pylog.checks.files import stored_topic_id
+from pylog.checks.absent_partitions import RECORDED, offsets_in
+from pylog.checks.files import stored_topic_id, unreadable_checkpoints
+from pylog.checks.repair import missing_in_copy
 from pylog.errors import (
     CorruptRecordError,
     LogDirectoryError,
@@ -21,19 +29,30 @@ from pylog.errors import (
     UnknownTopicOrPartitionError,
 )
 from pylog.files.directory_lock import ensure_not_in_use
-from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
+from pylog.files.file_names import (
+    DELETE_DIR_SUFFIX,
+    FUTURE_DIR_SUFFIX,
+    LEADER_EPOCH_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    STRAY_DIR_SUFFIX,
+)
 from pylog.files.leader_epochs import read_epoch_entries
 from pylog.files.partition_metadata import format_uuid
+from pylog.internal_topics.versions import METADATA_VERSION
 from pylog.locations import is_remote, join, printable_location
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.reading.damage import DamageReport
 from pylog.reading.headers import header_windows
 from pylog.reading.internal_logs import CLUSTER_METADATA, metadata_values
 from pylog.reading.log_directory import ensure_known_topics
+from pylog.reading.log_view import LogView
+from pylog.record.batch_header import TRANSACTIONAL_FLAG_MASK
 from pylog.record.batch_scan import find_bad_checksum
-from pylog.recovery.access_records import access_records
+from pylog.recovery.access_records import access_records, bound_records
+from pylog.recovery.adoption_target import ensure_nothing_unfinished
 from pylog.recovery.cluster_info import ensure_one_cluster, opened
-from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of
+from pylog.recovery.metadata_copies import cut_metadata, find_copies, furthest_metadata
+from pylog.text.words import named
 from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
@@ -41,13 +60,18 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.checks.report import RepairSummary
+    from pylog.files.leader_epochs import EpochEntry
     from pylog.internal_topics.metadata_image import MetadataImage, TopicImage
-    from pylog.reading.internal_logs import CommittedMetadata
-    from pylog.reading.log_view import LogView
+    from pylog.model import TopicPartition
+    from pylog.reading.log_directory import LogDirectory
     from pylog.record.batch_scan import BatchHeaders, Window
     from pylog.writing.node import Node
 
 _NO_EPOCH = -1
+_SHOWN = 5
+_OF_ALL = {METADATA_VERSION, "kraft.version"}
+_REMOTE = "remote.storage.enable"
 
 
 class OldReplica(NamedTuple):
@@ -59,11 +83,20 @@ class OldReplica(NamedTuple):
     highest_epoch: int  # of any batch: one bit of a header is enough to make it wrong
     end_offset: int
     highest_producer_id: int
+    is_in_sync: bool | None = None  # or eligible, as the old metadata says; None where none does
+    is_assigned: bool = True  # whether the old metadata, where known, has its node as a replica
+    is_doubtful: bool = False  # whether a copy may lack what was in the log
+    open_since: int | None = None  # the first offset of a transaction that has not ended
 
     @property
     def position(self) -> tuple[int, int]:
         """The last epoch, and the end: of two replicas, the higher one is taken."""
         return self.last_epoch, self.end_offset
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """The position, after whether it counts as a replica."""
+        return self.is_assigned, *self.position
 
 
 class AdoptedTopic(NamedTuple):
@@ -75,6 +108,73 @@ class AdoptedTopic(NamedTuple):
     image: TopicImage | None  # what the old metadata says
 
 
+class Candidates(NamedTuple):
+    """The logs of old disks that may count, and why others do not."""
+
+    views: list[LogView]
+    left_out: list[str]
+
+
+def candidates(
+    directories: Iterable[LogDirectory], nodes: Mapping[str, Node], image: MetadataImage | None
+) -> Candidates:
+    """Return the logs of partitions that may be served again.
+
+    The metadata, where it is known, decides which ones a broker would set aside.
+    """
+    views: list[LogView] = []
+    found = Candidates(views, [])
+    known = {} if image is None else {each.name: each for each in image.topics}
+    futures: list[LogView] = []
+    for directory in directories:
+        for view in directory:
+            _choose(view, "", known, found)
+        for other in directory.others:
+            if other.state == FUTURE_DIR_SUFFIX:
+                futures.append(LogView(other))
+            else:
+                found.left_out.append(f"{printable_location(other.path)} {_NOT_LIVE[other.state]}")
+    here = {(nodes[each.directory.log_directory], each.topic_partition) for each in views}
+    for view in futures:
+        is_alone = (nodes[view.directory.log_directory], view.topic_partition) not in here
+        _choose(view, "" if is_alone else _FUTURE_BESIDE_LIVE, known, found)
+    return found
+
+
+_NOT_LIVE = {
+    STRAY_DIR_SUFFIX: "was set aside by its broker",
+    DELETE_DIR_SUFFIX: "was being deleted",
+}
+_FUTURE_BESIDE_LIVE = "was being made from the log beside it"
+
+
+def _choose(view: LogView, reason: str, known: Mapping[str, TopicImage], found: Candidates) -> None:
+    if view.topic_partition == CLUSTER_METADATA:
+        return
+    reason = reason or _why_not(view, known.get(view.topic))
+    if reason:
+        found.left_out.append(f"{printable_location(view.directory.path)} {reason}")
+    else:
+        found.views.append(view)
+
+
+def _why_not(view: LogView, topic: TopicImage | None) -> str:
+    """Return why a log is none of a topic's; "" if it is."""
+    if not view.listing.segments:
+        return "has no .log file"
+    if topic is None:
+        return ""
+    topic_id = stored_topic_id(view)
+    if topic_id not in (None, topic.topic_id):
+        return (
+            f"is of a topic with the id {format_uuid(topic_id)}, and the metadata has "
+            f"{format_uuid(topic.topic_id)}"
+        )
+    if topic.partitions and view.partition not in topic.partitions:
+        return f"is of a partition that the metadata does not have: {len(topic.partitions)} there"
+    return ""
+
+
 def adopted_topics(
     views: Iterable[LogView],
     nodes: Mapping[str, Node],
@@ -84,8 +184,7 @@ def adopted_topics(
     """Return what log directories have of topics, sorted by name."""
     found: dict[str, list[LogView]] = defaultdict(list)
     for view in views:
-        if view.topic_partition != CLUSTER_METADATA and not view.directory.state:
-            found[view.topic].append(view)
+        found[view.topic].append(view)
     known = {} if image is None else {each.name: each for each in image.topics}
     if topics is not None:
         ensure_known_topics(sorted(topics), {*found, *known})
@@ -104,7 +203,7 @@ def _adopted_topic(
     image: TopicImage | None,
 ) -> AdoptedTopic:
     ids = {found for each in views if (found := stored_topic_id(each)) is not None}
-    if image is not None and (not ids or image.topic_id in ids):
+    if image is not None:
         ids = {image.topic_id}
     if len(ids) > 1:
         shown = " and ".join(sorted(map(format_uuid, ids)))
@@ -116,14 +215,22 @@ def _adopted_topic(
         raise LogDirectoryError(reason, where)
     replicas: dict[int, list[OldReplica]] = defaultdict(list)
     for view in views:
-        place = places[nodes[view.directory.log_directory]]
-        replicas[view.partition].append(_replica(view, place))
+        node = nodes[view.directory.log_directory]
+        registration = None if image is None else image.partitions.get(view.partition)
+        replica = _replica(view, places[node])
+        if registration is not None and node.node_id is not None:
+            in_sync = {*registration.isr, *registration.eligible_leader_replicas}
+            replica = replica._replace(
+                is_in_sync=node.node_id in in_sync,
+                is_assigned=node.node_id in registration.replicas,
+            )
+        replicas[view.partition].append(replica)
     numbers = set(replicas) | (set() if image is None else set(image.partitions))
     return AdoptedTopic(
         name,
         next(iter(ids), None),
         {
-            number: sorted(replicas.get(number, ()), key=lambda each: each.position, reverse=True)
+            number: sorted(replicas.get(number, ()), key=lambda each: each.rank, reverse=True)
             for number in range(max(numbers, default=-1) + 1)
         },
         image,
@@ -132,30 +239,111 @@ def _adopted_topic(
 
 def _replica(view: LogView, place: int) -> OldReplica:
     """Read the headers of a log; what is damaged counts for nothing."""
+    is_intact = True
     try:
-        epoch, highest, end_offset, producer_id = _sums(view, _headers_of_intact_log(view))
+        sums = _sums(view, _headers_of_intact_log(view))
     except CorruptRecordError:
         sound = view.with_damage(DamageReport(is_logged=False))
-        headers = (each.window.headers for each in header_windows(sound))
-        epoch, highest, end_offset, producer_id = _sums(view, headers)
+        sums = _sums(view, (each.window.headers for each in header_windows(sound)))
+        is_intact = False
     try:
         entries = read_epoch_entries(join(view.directory.path, LEADER_EPOCH_CHECKPOINT))
     except LogStorageError:
         entries = []
-    epoch = max([epoch, *(each.epoch for each in entries if each.start_offset <= end_offset)])
-    return OldReplica(view, place, epoch, max(epoch, highest), end_offset, producer_id)
+    epoch = max([sums.epoch, *(e.epoch for e in entries if e.start_offset <= sums.end_offset)])
+    return OldReplica(
+        view,
+        place,
+        epoch,
+        max(epoch, sums.highest_epoch),
+        sums.end_offset,
+        sums.producer_id,
+        open_since=min(sums.open_transactions.values(), default=None),
+        is_doubtful=not (is_intact and sums.is_gapless) or _is_doubtful(view, entries, sums),
+    )
 
 
-def _sums(view: LogView, found: Iterable[BatchHeaders]) -> tuple[int, int, int, int]:
-    """Return the last and the highest epoch, where the log ends, and the highest producer id."""
-    epoch, highest, producer_id = _NO_EPOCH, _NO_EPOCH, -1
-    end_offset = view.local_log_start_offset
+class _Sums(NamedTuple):
+    """What the headers of a log say together."""
+
+    epoch: int = _NO_EPOCH  # the last one
+    highest_epoch: int = _NO_EPOCH
+    end_offset: int = 0
+    producer_id: int = -1  # the highest one
+    is_gapless: bool = True
+    open_transactions: Mapping[int, int] = MappingProxyType({})  # first offsets, by producer
+
+
+def _sums(view: LogView, found: Iterable[BatchHeaders]) -> _Sums:
+    open_transactions: dict[int, int] = {}
+    sums = _Sums(end_offset=view.local_log_start_offset)
     for headers in found:
-        epoch = int(headers.partition_leader_epochs[-1])
-        highest = max(highest, int(headers.partition_leader_epochs.max()))
-        producer_id = max(producer_id, int(headers.producer_ids.max()))
-        end_offset = int(headers.last_offsets[-1]) + 1
-    return epoch, highest, end_offset, producer_id
+        offsets, last_offsets = headers.offsets, headers.last_offsets
+        follows = offsets[0] == sums.end_offset and (offsets[1:] == last_offsets[:-1] + 1).all()
+        sums = _Sums(
+            int(headers.partition_leader_epochs[-1]),
+            max(sums.highest_epoch, int(headers.partition_leader_epochs.max())),
+            int(last_offsets[-1]) + 1,
+            max(sums.producer_id, int(headers.producer_ids.max())),
+            sums.is_gapless and bool(follows),
+            open_transactions,
+        )
+        if headers.traits.any_has(TRANSACTIONAL_FLAG_MASK):
+            _follow_transactions(headers, open_transactions)
+    return sums
+
+
+def _follow_transactions(headers: BatchHeaders, found: dict[int, int]) -> None:
+    """Add the transactions that begin, by producer, and remove those that end."""
+    of = headers.select(headers.is_transactional)
+    offsets, are_control = of.offsets.tolist(), of.is_control.tolist()
+    for producer, offset, is_marker in zip(
+        of.producer_ids.tolist(), offsets, are_control, strict=True
+    ):
+        if is_marker:
+            found.pop(producer, None)
+        else:
+            found.setdefault(producer, offset)
+
+
+def _is_doubtful(view: LogView, entries: Iterable[EpochEntry], sums: _Sums) -> bool:
+    """Whether anything but the batches themselves says that there were more."""
+    listing, place = view.listing, view.topic_partition
+    log_directory = view.directory.log_directory
+    ends = [
+        *(offsets_in(log_directory, name).get(place, 0) for name in _REACHED),
+        *view.producer_snapshot_offsets,
+        *(each.start_offset for each in entries),
+    ]
+    has_others = listing.base_offsets_without_log or listing.misnamed_logs
+    starts = [offsets_in(log_directory, LOG_START_OFFSET_CHECKPOINT).get(place)]
+    starts += [each.start_offset for each in list(entries)[:1]]
+    return (
+        max(ends) > sums.end_offset
+        or bool(has_others or listing.leftover_file_count)
+        or any(each is not None and each < view.local_log_start_offset for each in starts)
+    )
+
+
+_REACHED = (*RECORDED, LOG_START_OFFSET_CHECKPOINT)
+
+
+def foreseen_losses(
+    replicas: Iterable[OldReplica], threads: int | None
+) -> dict[str, list[tuple[int, int]]]:
+    """Return the offsets that copies of replicas will lack, by the directories of the replicas.
+
+    Only doubtful ones are read again. They are looked at as they are copied: those of a log
+    directory together.
+    """
+    together: dict[str, list[str]] = defaultdict(list)
+    for each in replicas:
+        if each.is_doubtful:
+            together[each.view.directory.log_directory].append(each.view.directory.path)
+    found: dict[str, list[tuple[int, int]]] = {}
+    for paths in together.values():
+        found |= missing_in_copy(paths, threads=threads)
+    return found
 
 
 def _headers_of_intact_log(view: LogView) -> Iterator[BatchHeaders]:
@@ -191,6 +379,25 @@ def _is_intact(window: Window) -> bool:
     )
 
 
+def ensure_all_copied(summary: RepairSummary) -> None:
+    """Refuse to declare partitions of which no copy was made."""
+    for partition, reason in summary.unreadable.items():
+        raise LogDirectoryError(f"{partition} cannot be copied: {reason}", summary.directory)
+
+
+def is_unproven(replicas: Sequence[OldReplica]) -> bool:
+    """Whether none of the replicas that were given has all acknowledged records for sure."""
+    return bool(replicas) and not any(each.is_in_sync is not False for each in replicas)
+
+
+def unproven_text(names: Sequence[str]) -> str:
+    """Return a sentence about partitions of which that is so."""
+    return (
+        f"{named(names, _SHOWN)}: no replica that was in sync was given, and records "
+        "that only the others had are lost"
+    )
+
+
 class OldDisks:
     """The old disks."""
 
@@ -202,20 +409,17 @@ class OldDisks:
         for path, _ in found:
             if not is_remote(path):
                 ensure_not_in_use(path)
+                ensure_nothing_unfinished(path)
         by_path = nodes_of(path for path, _ in found)
         ensure_one_cluster(by_path)
         self.nodes = list(dict.fromkeys(by_path.values()))
         self.copies, self.errors = find_copies(self.nodes)
         self.copies = [each for each in self.copies if each.end_offset]
-        self.metadata: CommittedMetadata | None = None
-        if self.copies:
-            try:
-                self.metadata = metadata_of(seed_of(self.copies), self.copies)
-            except LogStorageError as error:
-                self.errors.append(error)
-        views = [view for _, each in found for view in each]
+        self._seed, self.metadata = furthest_metadata(self.copies, self.errors)
+        chosen = candidates([each for _, each in found], by_path, self.image)
+        self.left_out = chosen.left_out
         self.topics = adopted_topics(
-            views, by_path, self.image, None if topics is None else list(topics)
+            chosen.views, by_path, self.image, None if topics is None else list(topics)
         )
 
     @property
@@ -236,6 +440,21 @@ class OldDisks:
             default=-1,
         )
 
+    def notes(self) -> list[str]:
+        """Return sentences about what the disks have, or may have had, and is not taken."""
+        found = [f"{named(self.left_out, _SHOWN)}: left out"] if self.left_out else []
+        for path in dict.fromkeys(path for node in self.nodes for path in node.disks.metas):
+            found += [
+                f"{printable_location(each.path)} cannot be read, and what it says of logs is not "
+                f"known: {each.message}"
+                for each in unreadable_checkpoints(path)
+            ]
+        for each in self.copies:
+            found += cut_metadata(each)
+        if self.image is not None:
+            found += _notes_of_metadata(self.image, self.topics)
+        return found
+
     def expiring_groups(self) -> list[str]:
         """Return the groups with committed offsets that a broker deletes for their age."""
         try:
@@ -244,10 +463,68 @@ class OldDisks:
             return []
         return [each.group_id for each in found if any(one.will_expire for one in each.offsets)]
 
+    def left_behind(self, levels: Mapping[str, int]) -> list[str]:
+        """Return sentences about metadata that does not come along to a cluster of some levels."""
+        if self.image is None or self._seed is None:
+            return []
+        known = {each.name for each in self.image.topics}
+        others = [each.name for each in self.topics if each.name not in known]
+        found = []
+        if others:
+            found.append(
+                f"{named(others, _SHOWN)}: the old metadata does not have it, so it was deleted, "
+                "or is newer than they are"
+            )
+        left = bound_records(metadata_values(self._seed.view))
+        if left:
+            found.append(f"{named(left, _SHOWN)} of the old cluster does not come along")
+        lower = [
+            f"{name} was {level} in the old cluster and is {levels.get(name, 0)} here"
+            for name, level in sorted(self.image.features.items())
+            if name not in _OF_ALL and levels.get(name, 0) < level
+        ]
+        return [*found, *(f"{each}: raise it (kafka-features.sh)" for each in lower)]
+
     def access_records(self, there: Iterable[bytes]) -> list[bytes]:
         """Return the records about access that the old metadata has and others lack."""
-        if not self.copies:
+        if self._seed is None:
             return []
-        old = access_records(metadata_values(seed_of(self.copies).view))
+        old = access_records(metadata_values(self._seed.view))
         known = access_records(there)
         return [value for key, value in old.items() if key not in known]
+
+
+def _notes_of_metadata(image: MetadataImage, topics: Iterable[AdoptedTopic]) -> Iterator[str]:
+    tiered = [
+        each.name
+        for each in topics
+        if each.image is not None and each.image.configs.get(_REMOTE) == "true"
+    ]
+    if tiered:
+        yield (
+            f"{named(tiered, _SHOWN)} has {_REMOTE}=true: brokers start only with "
+            "remote.log.storage.system.enable=true, and what is in remote storage alone is served "
+            "only from the same storage, under the same topic id"
+        )
+    if image.unknown_types:
+        types = ", ".join(map(str, sorted(image.unknown_types)))
+        yield f"records of the old metadata are not understood, and not used (types {types})"
+
+
+def open_transactions(
+    replicas: Mapping[TopicPartition, OldReplica | None], unfinished: Iterable[TopicPartition]
+) -> list[str]:
+    """Return sentences about transactions that no coordinator will end.
+
+    ``replicas`` has the leaders of partitions; ``unfinished`` are those whose transactions the
+    coordinators of the new cluster cannot know.
+    """
+    text = (
+        "{}: a transaction is open since offset {}, and no coordinator will end it: readers of "
+        "committed records stop there until kafka-transactions.sh aborts it"
+    )
+    return [
+        text.format(place, replica.open_since)
+        for place in unfinished
+        if (replica := replicas[place]) is not None and replica.open_since is not None
+    ]

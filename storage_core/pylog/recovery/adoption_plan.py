@@ -14,12 +14,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.checks.repair import write_repaired_copy
 from pylog.errors import LogDirectoryError
+from pylog.files import disk
 from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.partition_metadata import format_uuid, new_topic_id
 from pylog.internal_topics.metadata_image import NO_LEADER
 from pylog.locations import join, parent_of, printable_location
 from pylog.model import TopicPartition
 from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
+from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
+from pylog.recovery.adopted_topics import (
+    ensure_all_copied,
+    foreseen_losses,
+    is_unproven,
+    open_transactions,
+    unproven_text,
+)
 from pylog.recovery.adoption_steps import CHECKPOINTS, Adoption, MovedPartition
 from pylog.recovery.adoption_summary import AdoptedPartition, AdoptionSummary, AppendedRecords
 from pylog.recovery.metadata_batches import (
@@ -145,6 +154,7 @@ class AdoptionPlan:
         for number, replicas in topic.replicas.items():
             copies: list[_Copied] = []
             candidates: list[OldReplica | None] = [*replicas] or [None]
+            self._ensure_absent(TopicPartition(name, number))
             for replica in candidates:
                 place = 0 if replica is None else replica.node
                 broker = self._target.brokers[place % len(self._target.brokers)]
@@ -156,6 +166,17 @@ class AdoptionPlan:
             highest = max((each.highest_epoch for each in replicas), default=-1)
             epoch = min(max(highest, -1) + 1, _HIGHEST_EPOCH)
             yield _Planned(topic, name, topic_id, number, copies, epoch)
+
+    def _ensure_absent(self, place: TopicPartition) -> None:
+        """Refuse to put a partition beside what its broker has under that name."""
+        for each in self._target.partition_disks:
+            path = join(each.path, str(place))
+            if disk.lexists(path):
+                reason = (
+                    "is in the way: the metadata of the cluster does not know it. Move it away, "
+                    f"or adopt the topic under a new name (--rename {place.topic}=NEW)"
+                )
+                raise LogDirectoryError(reason, path)
 
     def _emptiest(self, broker: int, loads: Counter[str]) -> TargetDisk:
         disks = [each for each in self._target.partition_disks if each.node_id == broker]
@@ -227,6 +248,10 @@ class AdoptionPlan:
     def _tell(self, access: Sequence[bytes]) -> None:
         source = self._source
         self._notes += [f"a copy of the old metadata is not used: {each}" for each in source.errors]
+        self._notes += source.notes()
+        self._notes += source.left_behind(self._target.image.features)
+        self._notes += self._open_transactions()
+        self._notes += self._target.notes()
         if source.image is None:
             self._notes.append(
                 "these disks have no metadata of the old cluster: topics have the defaults of "
@@ -240,8 +265,6 @@ class AdoptionPlan:
                 "is valid again"
             )
         for each in self.partitions:
-            if len(each.copies) > 1:
-                continue
             others = each.topic.replicas[each.partition][1:]
             further = [other for other in others if other.end_offset > self._ends[each.target]]
             if further:
@@ -262,7 +285,32 @@ class AdoptionPlan:
                 "if other controllers vote in this cluster, give their log directories, too"
             )
 
+    def _open_transactions(self) -> list[str]:
+        """Return sentences about those that the coordinators of the cluster will not end."""
+        leaders = {each.target: each.copies[0].replica for each in self.partitions}
+        states = [each for at, each in leaders.items() if at.topic == TRANSACTION_STATE_TOPIC]
+        are_known = bool(states) and None not in states
+        return open_transactions(
+            leaders,
+            [
+                each.target
+                for each in self.partitions
+                if not are_known or each.name != each.topic.name
+            ],
+        )
+
     # Doing it.
+
+    def foresee(self, threads: int | None) -> None:
+        """Find out what the copies will lack, without making them."""
+        firsts = {
+            each.target: each.copies[0].replica
+            for each in self.partitions
+            if each.copies[0].replica is not None
+        }
+        missing = foreseen_losses(firsts.values(), threads)
+        for target, replica in firsts.items():
+            self._missing[target] = missing.get(replica.view.directory.path, [])
 
     def write(self, threads: int | None, progress: Callable[[int, int], None] | None) -> None:
         """Copy the partitions, and make them known."""
@@ -289,12 +337,12 @@ class AdoptionPlan:
                 else:
                     log_directory = copied.replica.view.directory.log_directory
                     together[log_directory, copied.disk.path].append(planned)
-        for number, ((log_directory, disk), group) in enumerate(together.items()):
+        for number, ((log_directory, place_of_disk), group) in enumerate(together.items()):
             copies = {
                 str(each.topic.name) + f"-{each.partition}": (each, copied)
                 for each in group
                 for copied in each.copies
-                if copied.disk.path == disk
+                if copied.disk.path == place_of_disk
                 and copied.replica is not None
                 and copied.replica.view.directory.log_directory == log_directory
             }
@@ -303,8 +351,9 @@ class AdoptionPlan:
                 for _, copied in copies.values()
                 if copied.replica is not None
             ]
-            place = join(adoption.place_in(disk), str(number))
+            place = join(adoption.place_in(place_of_disk), str(number))
             summary = write_repaired_copy(paths, place, threads=threads, progress=progress)
+            ensure_all_copied(summary)
             for repaired in summary.partitions:
                 planned, copied = copies[str(repaired.topic_partition)]
                 topic_id = format_uuid(planned.topic_id)
@@ -355,6 +404,10 @@ class AdoptionPlan:
             for each in self.partitions
             if each.copies[0].replica is None
         ]
+        unproven = [
+            each for each in self.partitions if is_unproven(each.topic.replicas[each.partition])
+        ]
+        found += [unproven_text([str(each.target) for each in unproven])] if unproven else []
         for partition, missing in self._missing.items():
             shown = [offsets_text(start, end) for start, end in missing]
             if shown:

@@ -11,9 +11,11 @@ Source: StorageTool, BootstrapDirectory (Kafka 3.9, 4.4).
 from __future__ import annotations
 
 import os
+import uuid
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
+from pylog.files import disk
 from pylog.files.directory_lock import ensure_not_in_use
 from pylog.files.file_names import META_PROPERTIES, file_name_prefix
 from pylog.files.owned_directories import writable_log_directory
@@ -28,16 +30,16 @@ from pylog.reading.internal_logs import (
 from pylog.recovery.access_records import effective_records
 from pylog.recovery.cluster_info import ensure_one_cluster
 from pylog.recovery.metadata_batches import BatchAppender, snapshot_of
-from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of
+from pylog.recovery.metadata_copies import cut_metadata, find_copies, metadata_of, seed_of
+from pylog.recovery.new_log_directory import UNFINISHED
 from pylog.text.words import counted, named
 from pylog.writing.node import nodes_of
 from pylog.writing.node_metadata import BOOTSTRAP_CHECKPOINT
 
 if TYPE_CHECKING:
-    import uuid
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from pylog.reading.internal_logs import Voter
+    from pylog.reading.internal_logs import CommittedMetadata, Voter
     from pylog.recovery.metadata_batches import MetadataAppend
     from pylog.recovery.metadata_copies import MetadataCopy
     from pylog.writing.node import Node
@@ -49,6 +51,16 @@ _SNAPSHOT_STEP = 1000
 """How far after the last snapshot the one for a node that has never run ends; one of formatting
 ends at 0, and from another one at 0 Kafka 4 takes nothing."""
 _SNAPSHOT_EPOCH = 1
+_ANY = uuid.UUID(int=0)
+"""The directory id of a voter that none is known of."""
+
+
+def ensure_nothing_unfinished(log_directory: str) -> None:
+    """Refuse to take for whole what an interrupted call has left."""
+    for name in (ADOPTION, UNFINISHED):
+        if disk.lexists(join(log_directory, name)):
+            reason = "an earlier call was interrupted and has left this: end it, or take it back"
+            raise LogDirectoryError(reason, join(log_directory, name))
 
 
 class MetadataFile(NamedTuple):
@@ -153,7 +165,7 @@ class AdoptionTarget:
         else:
             seed = seed_of(self.copies)
             metadata = metadata_of(seed, self.copies)
-            self._ensure_most_voters(seed, metadata.voters or set(metadata.image.controllers))
+            self._ensure_most_voters(seed, metadata)
             if metadata.image.is_in_transaction:
                 raise self._refusal("a metadata transaction is open: start the node once")
             self.values = [each for each in metadata_values(seed.view) if each is not None]
@@ -181,12 +193,20 @@ class AdoptionTarget:
             if each.path in (node.disks.for_partitions or node.disks.metas)
         ]
 
-    def _ensure_most_voters(self, seed: MetadataCopy, voters: Collection[int]) -> None:
-        """Refuse what the other controllers would take back."""
+    def _ensure_most_voters(self, seed: MetadataCopy, metadata: CommittedMetadata) -> None:
+        """Refuse what the other controllers would take back.
+
+        A voter in the log is a node with a log directory: on another one it only listens.
+        """
+        voters: Collection[int] = metadata.voters or set(metadata.image.controllers)
+        places = {each.voter_id: each.directory_id for each in metadata.voter_set}
+        ids = {each.path: each.directory_id for each in self.disks}
         self.written = [
             each
             for each in self.copies
-            if each.node.node_id in voters and each.position == seed.position
+            if each.node.node_id in voters
+            and each.position == seed.position
+            and places.get(each.node.node_id or 0, _ANY) in (_ANY, ids.get(each.log_directory))
         ]
         if len(self.written) <= len(voters) // 2:
             shown = named(sorted(map(str, voters)))
@@ -198,6 +218,18 @@ class AdoptionTarget:
 
     def _refusal(self, reason: str) -> LogDirectoryError:
         return LogDirectoryError(reason, printable_location(self.log_directories[0]))
+
+    def notes(self) -> Iterator[str]:
+        """Yield sentences about what is not known of the nodes."""
+        for copy in self.written:
+            yield from cut_metadata(copy)
+        for node_id, directories in sorted(self.image.log_directories.items()):
+            given = sum(each.node_id == node_id for each in self.partition_disks)
+            if 0 < given < len(directories):
+                yield (
+                    f"{given} of {len(directories)} log directories of node {node_id} were given: "
+                    "if another one has a directory of such a partition, the node does not start"
+                )
 
     @property
     def level(self) -> int:

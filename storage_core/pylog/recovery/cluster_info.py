@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.checks.log_directory import check_log_directory
 from pylog.errors import LogDirectoryError, LogStorageError
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import META_PROPERTIES, find_partition_directory_name
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import list_directory
+from pylog.findings.finding import Effect
 from pylog.internal_topics.metadata_image import ConfigResourceType, MetadataImage
 from pylog.internal_topics.versions import METADATA_VERSION, SUPPORTED_FEATURES, metadata_release
 from pylog.locations import join, location, name_of, parent_of, printable_location
@@ -21,21 +23,27 @@ from pylog.reading.damage import Attempts
 from pylog.reading.disk_use import disk_use
 from pylog.reading.html_table import html_table
 from pylog.reading.internal_logs import CLUSTER_METADATA, bootstrap_image
-from pylog.reading.log_directory import open_directory
+from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.reading.log_view import first_timestamp
-from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of, shared_end
+from pylog.recovery.metadata_copies import (
+    find_copies,
+    furthest_metadata,
+    seed_of,
+    shared_end,
+)
 from pylog.recovery.starting_versions import (
     NotStarting,
     release_of,
     versions_that_do_not_start,
 )
+from pylog.text.words import named
 from pylog.writing.node import nodes_of
 from pylog.writing.node_disks import is_of_a_broker
 from pylog.writing.node_metadata import BOOTSTRAP_CHECKPOINT
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pylog.internal_topics.access_image import AccessControlEntry, ClientQuota, ScramUser
     from pylog.internal_topics.metadata_image import Endpoint
@@ -225,7 +233,8 @@ class ClusterInfo:
     committed_end_offset
         Up to where its records are known to be agreed on.
     starts_on
-        Versions of Kafka, from 3.3 on, that start on the first node's log directories.
+        Versions of Kafka, from 3.3 on, that start on the first node's log directories, as far as
+        these and the metadata tell: `doctor` looks into the logs of partitions, too.
     does_not_start_on
         The others, each with a reason.
     errors
@@ -308,12 +317,15 @@ def info(*paths: str | os.PathLike[str]) -> ClusterInfo:
     nodes = list(dict.fromkeys(by_path.values()))
     ensure_one_cluster(by_path)
     copies, errors = find_copies(nodes)
-    seed, metadata = _seed_and_metadata(copies, errors)
+    seed, metadata = furthest_metadata(copies, errors)
     first = nodes[0]
     own = next((each for each in copies if each.node is first), None)
     image = MetadataImage() if metadata is None else metadata.image
-    features = image.features or _bootstrap_features(first)
-    blocked = versions_that_do_not_start(first, own, metadata, features)
+    read = first.metadata_or_error if metadata is None else metadata
+    of_log = {} if read is None or isinstance(read, LogStorageError) else read.image.features
+    features = of_log or _bootstrap_features(first)
+    refused = _why_refused(first, views)
+    blocked = versions_that_do_not_start(first, own, metadata, features, refused)
     level = features.get(METADATA_VERSION)
     voters = _voters(metadata)
     given = {each.node_id for each in nodes}
@@ -347,12 +359,12 @@ def info(*paths: str | os.PathLike[str]) -> ClusterInfo:
     )
 
 
-def opened(path: str | os.PathLike[str]) -> tuple[str, list[LogView]]:
+def opened(path: str | os.PathLike[str]) -> tuple[str, LogDirectory]:
     """Return a log directory, and the logs in it; that of a partition, if one was given."""
     directory, names = _log_directory_of(path)
     if META_PROPERTIES in names and not any(map(find_partition_directory_name, names)):
-        return directory, []
-    return directory, list(open_directory(directory))
+        return directory, LogDirectory([])
+    return directory, open_directory(directory)
 
 
 def log_directory_of(path: str | os.PathLike[str]) -> str:
@@ -392,16 +404,18 @@ def ensure_one_cluster(nodes: dict[str, Node]) -> None:
         raise LogDirectoryError(reason, printable_location(next(iter(nodes))))
 
 
-def _seed_and_metadata(
-    copies: Sequence[MetadataCopy], errors: list[LogStorageError]
-) -> tuple[MetadataCopy | None, CommittedMetadata | None]:
-    """Return the furthest copy with metadata in it, and the metadata."""
-    for seed in sorted(copies, key=lambda each: each.position, reverse=True):
-        try:
-            return seed, metadata_of(seed, copies)
-        except LogStorageError as error:
-            errors.append(error)
-    return None, None
+def _why_refused(node: Node, views: Mapping[str, LogDirectory]) -> str | None:
+    """Return why a node starts on none of its log directories; None if it may."""
+    if len(node.disks.metadata_logs) > 1:
+        shown = named(list(map(printable_location, node.disks.metadata_logs)))
+        return f"{shown} have a log of the cluster's metadata each"
+    for path in node.disks.metas:
+        directory = views.get(path, LogDirectory([]))
+        known = [*(each.directory for each in directory), *directory.others]
+        for each in check_log_directory(path, node, known).findings:
+            if each.effect is Effect.REFUSES:
+                return f"{printable_location(each.path)}: {each.message}"
+    return None
 
 
 def _bootstrap_features(node: Node) -> dict[str, int]:
@@ -462,7 +476,7 @@ def _described_copy(copy: MetadataCopy, seed: MetadataCopy) -> InfoMetadataCopy:
 
 
 def _described_node(
-    node: Node, views: dict[str, list[LogView]], image: MetadataImage, attempts: Attempts
+    node: Node, views: dict[str, LogDirectory], image: MetadataImage, attempts: Attempts
 ) -> InfoNode:
     node_id = -1 if node.node_id is None else node.node_id
     registration = image.brokers.get(node_id) or image.controllers.get(node_id)
@@ -471,14 +485,14 @@ def _described_node(
         metadata_release(_bootstrap_features(node).get(METADATA_VERSION)),
         release_of(registration),
         tuple(
-            _described_directory(node, path, views.get(path, []), attempts)
+            _described_directory(node, path, views.get(path, ()), attempts)
             for path in node.disks.metas
         ),
     )
 
 
 def _described_directory(
-    node: Node, path: str, views: list[LogView], attempts: Attempts
+    node: Node, path: str, views: Iterable[LogView], attempts: Attempts
 ) -> NodeLogDirectory:
     partitions = [each for each in views if each.topic_partition != CLUSTER_METADATA]
     firsts = [attempts.read(partial(first_timestamp, each)) for each in partitions]

@@ -21,7 +21,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pylog.locations import printable_location
 from pylog.model import TopicPartition
+from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
+from pylog.recovery.adopted_topics import open_transactions, unproven_text
 from pylog.recovery.in_sync_minimum import MIN_IN_SYNC, minimum_record, too_high_minimums
 from pylog.recovery.metadata_batches import (
     FIRST_LEVEL_WITH_DIRECTORIES,
@@ -131,7 +134,10 @@ class ClusterPlan:
         """Return the replicas that were given, by the id of their node, the best one first."""
         topic = self._found.get(place.topic)
         replicas = [] if topic is None else topic.replicas.get(place.partition, [])
-        return {self._node_of[each.node]: each for each in replicas}
+        found: dict[int, OldReplica] = {}
+        for each in replicas:
+            found.setdefault(self._node_of[each.node], each)
+        return found
 
     def _best(
         self, place: TopicPartition, registration: PartitionRegistration
@@ -192,26 +198,34 @@ class ClusterPlan:
         """Yield sentences about records that are lost, or may be."""
         for each in self.partitions:
             if each.first is None:
-                yield f"{each.topic_partition}: no disk has it, and it begins empty"
+                only = next(iter(self._given(each.topic_partition).values()), None)
+                where = "no disk has it" if only is None else _of_no_replica(only)
+                yield f"{each.topic_partition}: {where}, and it begins empty"
         unclean = [
             str(each.topic_partition)
             for each in self.partitions
             if each.is_unclean and each.first is not None
         ]
         if unclean:
-            yield (
-                f"{named(unclean, _SHOWN)}: no replica that was in sync was given, and records "
-                "that only the others had are lost"
-            )
+            yield unproven_text(unclean)
 
     def notes(self) -> Iterator[str]:
         """Yield other sentences for the user."""
+        leaders = {each.topic_partition: each.first for each in self.partitions}
+        states = [each for at, each in leaders.items() if at.topic == TRANSACTION_STATE_TOPIC]
+        if None in states or not states:
+            yield from open_transactions(leaders, leaders)
         if self.lowered:
             yield f"{MIN_IN_SYNC} of {named(self.lowered)} is lowered to the replicas that are left"
         known = {each.name for each in self._image.topics}
         others = [each.name for each in self._found.values() if each.name not in known]
         if others:
             yield f"{named(others, _SHOWN)}: not in the metadata (deleted, or stray), and left out"
+
+
+def _of_no_replica(found: OldReplica) -> str:
+    path = printable_location(found.view.directory.path)
+    return f"only {path} has it, whose node is no replica of it by the metadata"
 
 
 def _place(replicas: Sequence[int], node: int) -> int:

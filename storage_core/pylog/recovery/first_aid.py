@@ -37,14 +37,19 @@ from pylog.files.quorum_state import (
 from pylog.files.storage import list_directory
 from pylog.locations import is_remote, join, parent_of, printable_location
 from pylog.model import TopicPartition
-from pylog.reading.discovery import LogStartOffsets, PartitionDirectory
 from pylog.reading.internal_logs import CLUSTER_METADATA, Voter
-from pylog.reading.log_view import LogView
-from pylog.reading.pending_commit import PendingCommit
+from pylog.recovery.adoption_target import ensure_nothing_unfinished
 from pylog.recovery.cluster_info import QuorumVoter, ensure_one_cluster, log_directory_of
+from pylog.recovery.given_logs import GivenLogs
 from pylog.recovery.in_sync_minimum import MIN_IN_SYNC, minimum_record, too_high_minimums
 from pylog.recovery.metadata_batches import BatchAppender, MetadataAppend, metadata_record
-from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of, shared_end
+from pylog.recovery.metadata_copies import (
+    cut_metadata,
+    find_copies,
+    metadata_of,
+    seed_of,
+    shared_end,
+)
 from pylog.recovery.metadata_copy_writer import quorum_state_after, write_metadata_copy
 from pylog.recovery.new_log_directory import UNFINISHED, ensure_empty
 from pylog.recovery.partition_plan import Fate, LostBrokers, PlannedPartition, plan_partitions
@@ -180,6 +185,7 @@ def first_aid(  # noqa: PLR0913 - keyword-only options, one for each thing a use
     for path in log_directories:
         if not is_remote(path):
             ensure_not_in_use(path)
+            ensure_nothing_unfinished(path)
     by_path = nodes_of(log_directories)
     ensure_one_cluster(by_path)
     source = _Source(list(dict.fromkeys(by_path.values())), use)
@@ -197,7 +203,8 @@ def first_aid(  # noqa: PLR0913 - keyword-only options, one for each thing a use
             elects_unclean,
             reassigns,
         ),
-        source.log_ends,
+        source.logs.ends,
+        source.logs.lacks,
     )
     lowered, minimums = _lowered_minimums(source, gone, planned)
     appender = _appended(source, chosen, values)
@@ -212,7 +219,7 @@ def first_aid(  # noqa: PLR0913 - keyword-only options, one for each thing a use
         voters=[_described(each, is_in_log=bool(source.metadata.kraft_version)) for each in chosen],
         appended=appender.appended,
         partitions=planned,
-        losses=[*source.losses(), *_losses_of(planned)],
+        losses=[*source.losses(), *_losses_of(planned), *_losses_on_disks(source, planned)],
         notes=source.notes(),
         steps=_steps(source, place, chosen, planned),
     )
@@ -228,7 +235,8 @@ class _Source:
     def __init__(self, nodes: Sequence[Node], use: str | os.PathLike[str] | None) -> None:
         self.nodes = nodes
         self.node = nodes[0]
-        self.copies, errors = find_copies(nodes)
+        found, errors = find_copies(nodes)
+        self.copies = [each for each in found if each.end_offset]
         self.seed = self._chosen_seed(use, errors)
         try:
             self.metadata: CommittedMetadata = metadata_of(self.seed, self.copies)
@@ -242,11 +250,7 @@ class _Source:
             raise LogDirectoryError(reason, printable_location(self.log_directory))
         self.node_id = meta.node_id
         self.directory_id = meta.directory_id
-        self._around = {
-            path: (LogStartOffsets(path), PendingCommit(path))
-            for each in nodes
-            for path in each.disks.metas
-        }
+        self.logs = GivenLogs(nodes, self.metadata.image)
 
     @property
     def voter_ids(self) -> set[int]:
@@ -306,7 +310,7 @@ class _Source:
 
     def notes(self) -> list[str]:
         """Return what else is worth knowing of the copies."""
-        found = []
+        found = [*cut_metadata(self.seed), *self.logs.incomplete()]
         given = {each.node.node_id for each in self.copies} & self.voter_ids
         needed = len(self.voter_ids) // 2 + 1
         if len(given) < needed:
@@ -327,21 +331,6 @@ class _Source:
                         f"the copy of node {each.node.node_id} parts from the seed at offset "
                         f"{start}: what only it has was not agreed on"
                     )
-        return found
-
-    def log_ends(self, topic_partition: TopicPartition) -> dict[int, int]:
-        """Return where a partition's log ends on each node that was given and has it."""
-        found = {}
-        for node in self.nodes:
-            for path in node.disks.metas:
-                directory = PartitionDirectory(topic_partition, join(path, str(topic_partition)))
-                starts, pending = self._around[path]
-                try:
-                    view = LogView(directory, starts, pending=pending)
-                    if view.segments and node.node_id is not None:
-                        found[node.node_id] = view.log_end_offset
-                except LogStorageError:
-                    continue
         return found
 
 
@@ -427,6 +416,33 @@ def _losses_of(planned: Sequence[PlannedPartition]) -> list[str]:
     return found
 
 
+def _losses_on_disks(source: _Source, planned: Sequence[PlannedPartition]) -> list[str]:
+    """Return what the disks lack of partitions that their nodes are to lead."""
+    topics = {each.name: each for each in source.metadata.image.topics}
+    empty: dict[str, list[str]] = {}
+    short = []
+    for each in planned:
+        if each.leader is None or each.fate is Fate.REASSIGNED:
+            continue
+        place = TopicPartition(each.topic, each.partition)
+        why = source.logs.lacks(each.leader, topics[each.topic], each.partition)
+        if why is not None:
+            empty.setdefault(why, []).append(str(place))
+        elif (text := source.logs.shortened(each.leader, place)) is not None:
+            short.append(text)
+    found = [
+        f"{named(names, _SHOWN_PARTITIONS)}: {why}, and a broker begins with an empty log"
+        for why, names in empty.items()
+    ]
+    unknown = list(source.logs.unknown())
+    if unknown:
+        found.append(
+            f"{named(unknown, _SHOWN_PARTITIONS)}: the metadata that is taken does not know the "
+            "partition, and a broker sets the directory aside as -stray"
+        )
+    return [*found, *short]
+
+
 def _lost_text(planned: PlannedPartition) -> str:
     name = f"{planned.topic}-{planned.partition}"
     if planned.missing is None:
@@ -441,9 +457,11 @@ def _steps(
     planned: Sequence[PlannedPartition],
 ) -> list[str]:
     metadata = join(source.log_directory, str(CLUSTER_METADATA))
-    aside = f"{source.log_directory.rstrip('/')}.metadata-before"
     shown = printable_location
-    steps = [f"mv {shown(metadata)} {shown(aside)}"] if source.node.disks.metadata_logs else []
+    steps = [  # all of them: a node with two logs of the metadata does not start
+        f"mv {shown(join(each, str(CLUSTER_METADATA)))} {shown(each.rstrip('/'))}.metadata-before"
+        for each in source.node.disks.metadata_logs
+    ]
     steps += [f"cp -a {place}/{CLUSTER_METADATA} {shown(metadata)}"]
     setting = quorum_setting(source.metadata, voters)
     steps.append(f"set {setting} in server.properties of this node, and of all that follow it")

@@ -83,6 +83,22 @@ def _copy(node: Node, log_directory: str) -> MetadataCopy:
     return MetadataCopy(node, log_directory, directory, view, position, name, history)
 
 
+def cut_metadata(copy: MetadataCopy) -> list[str]:
+    """Return a sentence if a copy's leader epochs begin after its end: it was cut, or damaged.
+
+    A node writes an epoch down before the first record of it, and writes that to the disk later.
+    """
+    reached = max((each.start_offset for each in copy.history.epochs), default=0)
+    if reached <= copy.end_offset:
+        return []
+    path = printable_location(copy.directory)
+    text = (
+        f"{path} ends at offset {copy.end_offset}, and its leader epochs reach to {reached}: "
+        "changes of the metadata are missing, which another copy may have"
+    )
+    return [text]
+
+
 def seed_of(copies: Sequence[MetadataCopy]) -> MetadataCopy:
     """Return the copy that goes furthest, the first of equals."""
     return max(copies, key=lambda each: each.position)
@@ -101,3 +117,15 @@ def metadata_of(seed: MetadataCopy, copies: Sequence[MetadataCopy]) -> Committed
         return agreed_end_offset(list(found.values()), len(voters))
 
     return read_committed_metadata(seed.view, agreed_end_offset=agreed)
+
+
+def furthest_metadata(
+    copies: Sequence[MetadataCopy], errors: list[LogStorageError]
+) -> tuple[MetadataCopy | None, CommittedMetadata | None]:
+    """Return the furthest copy that can be understood, and what it says; add why others cannot."""
+    for seed in sorted(copies, key=lambda each: each.position, reverse=True):
+        try:
+            return seed, metadata_of(seed, copies)
+        except LogStorageError as error:
+            errors.append(error)
+    return None, None

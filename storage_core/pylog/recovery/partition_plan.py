@@ -64,6 +64,9 @@ class Fate(StrEnum):
     LOST = "lost"
 
 
+_WHOLE = (Fate.UNTOUCHED, Fate.IN_SYNC, Fate.ELIGIBLE)
+
+
 class PlannedPartition(NamedTuple):
     """A partition, and what becomes of it.
 
@@ -97,19 +100,27 @@ def plan_partitions(
     image: MetadataImage,
     what: LostBrokers,
     ends: Callable[[TopicPartition], Mapping[int, int]],
+    lacks: Callable[[int, TopicImage, int], object] = lambda *_: None,
 ) -> tuple[list[PlannedPartition], list[bytes]]:
     """Return what becomes of each partition, and the records that make it so.
 
-    ``ends`` returns where a partition's log ends on the disk of each broker that was given.
+    ``ends`` returns where a partition's log ends on the disk of each broker that was given, and
+    ``lacks`` whether a broker's disk has no log of it. Such a one leads only where no other broker
+    has all acknowledged records.
     """
     planned: list[PlannedPartition] = []
     records: list[bytes] = []
     level = image.metadata_version or 0
     for topic, registration in _partitions(image):
         outcome = _Outcome(Fate.UNTOUCHED, registration.leader)
+        place = TopicPartition(topic.name, registration.partition)
         if what.lost & set(registration.replicas):
-            place = TopicPartition(topic.name, registration.partition)
             outcome = _outcome(registration, what, level, partial(ends, place))
+        without, other = what, outcome
+        while other.leader is not None and lacks(other.leader, topic, registration.partition):
+            without = without._replace(lost=without.lost | {other.leader}, reassigns=False)
+            other = _outcome(registration, without, level, partial(ends, place))
+        outcome = other if other.fate in _WHOLE else outcome
         planned.append(
             PlannedPartition(
                 topic.name,

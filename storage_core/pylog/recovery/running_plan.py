@@ -39,7 +39,14 @@ from pylog.locations import join, name_of, parent_of, printable_location
 from pylog.model import TopicPartition
 from pylog.native.checksum import crc32c
 from pylog.reading.log_directory import open_directory
-from pylog.recovery.adopted_topics import OldDisks
+from pylog.recovery.adopted_topics import (
+    OldDisks,
+    ensure_all_copied,
+    foreseen_losses,
+    is_unproven,
+    open_transactions,
+    unproven_text,
+)
 from pylog.recovery.adoption_summary import AdoptedPartition, AdoptionSummary
 from pylog.recovery.cluster_info import ensure_one_cluster, opened
 from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of
@@ -147,6 +154,8 @@ def plan_for_running(  # noqa: PLR0913 - keyword-only options, one for each thin
     is_written = is_ready and not dry_run
     if is_written:
         plan.write(place, threads, progress)
+    elif is_ready:
+        plan.foresee(threads)
     return AdoptionSummary(
         into=[place],
         cluster_id=plan.cluster_id,
@@ -156,7 +165,7 @@ def plan_for_running(  # noqa: PLR0913 - keyword-only options, one for each thin
         appended=None,
         snapshot=None,
         losses=plan.losses() if is_ready else [],
-        notes=plan.notes(is_ready=is_ready),
+        notes=[*source.notes(), *plan.notes(is_ready=is_ready)],
         steps=plan.steps(place) if is_ready else plan.steps_before(),
     )
 
@@ -202,6 +211,8 @@ class _RunningPlan:
         self.missing: list[tuple[str, AdoptedTopic]] = []
         self.ready: list[_Ready] = []
         self._missing_offsets: dict[TopicPartition, list[tuple[int, int]]] = {}
+        self._nowhere: list[TopicPartition] = []
+        self._unproven: list[TopicPartition] = []
         self._starts: dict[TopicPartition, int] = {}
         known = {each.name: each for each in image.topics}
         for topic in topics:
@@ -242,12 +253,22 @@ class _RunningPlan:
                     f"{target} has records in the running cluster: adopt the old ones under "
                     "another name (rename)"
                 )
-            if replicas:
-                epoch = registration.leader_epoch
-                found.append(_Ready(replicas[0], there, target, place, epoch))
+            if not replicas:
+                self._nowhere.append(target)
+                continue
+            if is_unproven(replicas):
+                self._unproven.append(target)
+            found.append(_Ready(replicas[0], there, target, place, registration.leader_epoch))
         return found
 
     # Writing.
+
+    def foresee(self, threads: int | None) -> None:
+        """Find out what the copies will lack, without making them."""
+        missing = foreseen_losses([each.source for each in self.ready], threads)
+        for each in self.ready:
+            path = each.source.view.directory.path
+            self._missing_offsets[each.target] = missing.get(path, [])
 
     def write(
         self, place: str, threads: int | None, progress: Callable[[int, int], None] | None
@@ -276,6 +297,7 @@ class _RunningPlan:
         by_source = {each.source.view.topic_partition: each for each in group}
         try:
             summary = write_repaired_copy(paths, copy, threads=threads, progress=progress)
+            ensure_all_copied(summary)
             for repaired in summary.partitions:
                 ready = by_source[repaired.topic_partition]
                 self._missing_offsets[ready.target] = repaired.missing
@@ -309,7 +331,9 @@ class _RunningPlan:
 
     def losses(self) -> list[str]:
         """Return sentences about records that the copies lack."""
-        return [
+        found = [f"{each}: no disk has it, and it stays empty" for each in self._nowhere]
+        found += [unproven_text(list(map(str, self._unproven)))] if self._unproven else []
+        return found + [
             f"{partition}: {named([offsets_text(start, end) for start, end in missing])} are lost"
             for partition, missing in self._missing_offsets.items()
             if missing
@@ -321,6 +345,8 @@ class _RunningPlan:
         if not is_ready:
             found.append("the cluster does not have all topics: make them, and call this again")
         highest = max((each.source.highest_producer_id for each in self.ready), default=-1)
+        leaders = {each.target: each.source for each in self.ready}
+        found += open_transactions(leaders, leaders)
         if highest >= 0:
             found.append(
                 f"{PRODUCER_SHIFT} is added to producer ids, so that none is given to a new "

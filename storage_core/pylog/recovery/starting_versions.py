@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.errors import LogStorageError
 from pylog.files.meta_properties import KRAFT_VERSIONS
 from pylog.findings import kinds
 from pylog.internal_topics.versions import (
@@ -46,17 +47,38 @@ def versions_that_do_not_start(
     copy: MetadataCopy | None,
     metadata: CommittedMetadata | None,
     features: dict[str, int],
+    refused: str | None = None,
 ) -> list[NotStarting]:
     """Return those from 3.3 on that do not start on a node's disks, with the first reason of each.
 
-    ``features``: those that are finalised, or are to be at the first start.
+    ``features``: those that are finalised, or are to be at the first start. ``refused``: why no
+    version starts on the log directories, if so.
     """
+    refused = refused or _reason_by_records(node, copy, metadata, features)
     found = []
     for version in SUPPORTED_FEATURES:
-        reason = next(_reasons(version, node, copy, metadata, features), None)
+        reason = refused or next(_reasons(version, node, copy, metadata, features), None)
         if reason is not None:
             found.append(NotStarting(version, reason))
     return found
+
+
+def _reason_by_records(
+    node: Node,
+    copy: MetadataCopy | None,
+    metadata: CommittedMetadata | None,
+    features: dict[str, int],
+) -> str | None:
+    """Return why no version understands the metadata; None where they do."""
+    if isinstance(node.metadata_or_error, LogStorageError):
+        return str(node.metadata_or_error)
+    unknown = () if metadata is None else sorted(metadata.image.unknown_types)
+    if unknown:
+        types = ", ".join(map(str, unknown))
+        return f"the metadata has records that no version up to 4.4 knows (types {types})"
+    if metadata is None and copy is not None and METADATA_VERSION not in features:
+        return "no record of the metadata that can be read gives the level of metadata.version"
+    return None
 
 
 def release_of(registration: NodeRegistration | None) -> str | None:
@@ -103,7 +125,7 @@ def _reasons_by_files(
             yield "the log of the cluster's metadata is not here, or cannot be read"
     elif version in map(str, KafkaVersion):
         kafka_version = KafkaVersion.parse(version)
-        for problem in problems_of_metadata(copy.directory, metadata, kafka_version):
+        for problem in problems_of_metadata(copy.directory, node.metadata_or_error, kafka_version):
             if problem.kind in _REFUSED and problem.is_certain:
                 yield problem.reason
     elif not copy.end_offset and BOOTSTRAP_CHECKPOINT not in names_in(copy.log_directory):

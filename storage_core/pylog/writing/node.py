@@ -123,11 +123,12 @@ class Node:
     @property
     def _metadata(self) -> CommittedMetadata | None:
         """What the metadata says, as far as a broker reads them; None where that is not known."""
-        found = self._metadata_or_error
+        found = self.metadata_or_error
         return None if isinstance(found, LogStorageError) else found
 
     @cached_property
-    def _metadata_or_error(self) -> CommittedMetadata | LogStorageError | None:
+    def metadata_or_error(self) -> CommittedMetadata | LogStorageError | None:
+        """What the metadata says, as far as a broker reads them, or why it does not start."""
         if len(self.disks.metadata_logs) != 1 or self.disks.has_lost_metadata:
             return self._metadata_of_peers()
         path = join(self.disks.metadata_logs[0], str(CLUSTER_METADATA))
@@ -435,7 +436,7 @@ class Node:
         if others:
             reason = f"{others[0]} of the same node has a log of the metadata, too"
             yield NodeProblem(kinds.METADATA_LOG_TWICE, directory, reason)
-        yield from problems_of_metadata(directory, self._metadata_or_error, self.kafka_version)
+        yield from problems_of_metadata(directory, self.metadata_or_error, self.kafka_version)
         if self.waiting_reason is not None:
             is_voter = self.node_id in self._voters
             yield NodeProblem(

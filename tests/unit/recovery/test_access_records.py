@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.recovery.access_records import access_records, effective_records
+from pylog.recovery.access_records import access_records, bound_records, effective_records
 from pylog.recovery.metadata_batches import metadata_record
 from tests.support.adopted_disks import (
     LEVEL,
@@ -147,3 +147,29 @@ def unscram(name: str) -> bytes:
 )
 def test_the_last_record_of_each_thing_stays(values: list[bytes], expected: list[int]) -> None:
     assert list(access_records(values).values()) == [values[at] for at in expected]
+
+
+def test_what_is_bound_to_brokers_and_tokens_is_counted_while_it_is_there() -> None:
+    token = {
+        "owner": "User:a",
+        "requester": "User:a",
+        "renewers": [],
+        "issueTimestamp": 1,
+        "maxTimestamp": 2,
+        "expirationTimestamp": 3,
+    }
+    values = [
+        *(metadata_record("DelegationTokenRecord", 0, {**token, "tokenId": each}) for each in "ab"),
+        metadata_record("RemoveDelegationTokenRecord", 0, {"tokenId": "b"}),
+        config_record(4, "", "log.retention.hours", "1"),
+        config_record(4, "1", "log.retention.hours", "2"),
+        config_record(4, "2", "log.retention.hours", "2"),
+        config_record(4, "2", "log.retention.hours", None),
+        config_record(16, "m", "interval.ms", "1000"),
+        config_record(2, "t", "retention.ms", "1"),
+    ]
+    assert bound_records(values) == [
+        "1 delegation token",
+        "the configuration of broker 1",
+        "the configuration of client metrics m",
+    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,16 +19,18 @@ from tests.support.adopted_disks import (
     OLD_CLUSTER,
     TOPIC_ID,
     formatted,
+    known,
     old,
     properties,
 )
+from tests.support.batches import batch_v2, plain_records
 from tests.support.damage import flip
-from tests.support.log_files import segment_path
+from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
 from tests.support.metadata_log import config_record, topic_record, write_metadata_log
 from tests.support.metadata_rows import fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 def test_the_replica_of_the_last_leader_is_taken_though_another_is_longer(tmp_path: Path) -> None:
@@ -131,3 +135,173 @@ def test_records_about_access_are_those_that_the_others_lack(tmp_path: Path) -> 
     assert OldDisks([one], None).access_records([]) == []
     write_metadata_log(one, [*LEVEL, topic_record("t"), kept, known])
     assert OldDisks([one], None).access_records([known]) == [kept]
+
+
+OTHER_ID = "BBECAwQFBgcICQoLDA0ODw"
+
+
+def rename(directory: Path, state: str) -> None:
+    (directory / "t-0").rename(directory / f"t-0.{'a' * 32}{state}")
+
+
+def of_another_topic(directory: Path) -> None:
+    (directory / "t-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {OTHER_ID}\n")
+
+
+def without_log(directory: Path) -> None:
+    for each in (directory / "t-0").glob("0*"):
+        each.unlink()
+
+
+def beyond_the_last(directory: Path) -> None:
+    (directory / "t-0").rename(directory / "t-5")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (partial(rename, state="-stray"), "was set aside by its broker"),
+        (partial(rename, state="-delete"), "was being deleted"),
+        (
+            of_another_topic,
+            f"is of a topic with the id {OTHER_ID}, and the metadata has {TOPIC_ID}",
+        ),
+        (without_log, "has no .log file"),
+        (beyond_the_last, "is of a partition that the metadata does not have: 1 there"),
+    ],
+)
+def test_what_a_broker_would_set_aside_is_left_out_and_named(
+    change: Callable[[Path], None], why: str, tmp_path: Path
+) -> None:
+    source = known(tmp_path / "old")
+    change(source)
+    disks = OldDisks([source], None)
+    assert {number: len(each) for number, each in disks.topics[0].replicas.items()} == {0: 0}
+    assert any(why in each and each.endswith("left out") for each in disks.notes())
+    done = pylog.adopt(source, into=formatted(tmp_path / "new"))
+    assert done.losses == ["t-0: no disk has it, and it begins empty"]
+    assert any(why in each for each in done.notes)
+
+
+def test_a_future_directory_counts_where_it_is_all_that_its_node_has(tmp_path: Path) -> None:
+    source = known(tmp_path / "old")
+    rename(source, "-future")
+    done = pylog.adopt(source, into=formatted(tmp_path / "new"))
+    assert (done.losses, done.partitions[0].end_offset) == ([], 20)
+    assert pylog.scan(tmp_path / "new" / "t-0").count() == 20
+    shorter = old(tmp_path / "more")
+    shutil.copytree(shorter / "t-0", source / "t-0")
+    disks = OldDisks([source], None)
+    assert [each.end_offset for each in disks.topics[0].replicas[0]] == [10]
+    assert any("was being made from the log beside it" in each for each in disks.notes())
+
+
+def test_a_log_on_a_node_that_is_no_replica_comes_after_all_others(tmp_path: Path) -> None:
+    stale = known(tmp_path / "1", 1, (2,), epochs=(5, 5, 5))
+    own = known(tmp_path / "2", 2, (2,))
+    [topic] = OldDisks([stale, own], None).topics
+    assert [each.is_assigned for each in topic.replicas[0]] == [True, False]
+    assert [each.is_in_sync for each in topic.replicas[0]] == [True, False]
+    # Where no other one is left it is taken, and that is a loss.
+    done = pylog.adopt(stale, into=formatted(tmp_path / "new"))
+    assert done.losses == [
+        "t-0: no replica that was in sync was given, and records that only the others had are lost"
+    ]
+
+
+def test_an_interrupted_adoption_is_no_source(tmp_path: Path) -> None:
+    source = known(tmp_path / "old")
+    (source / ".pylog-adoption").mkdir()
+    with pytest.raises(LogDirectoryError, match="earlier call was interrupted"):
+        pylog.adopt(source, into=formatted(tmp_path / "new"))
+
+
+def test_checkpoints_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    source = known(tmp_path / "old")
+    (source / "replication-offset-checkpoint").write_text("none")
+    [note] = OldDisks([source], None).notes()
+    assert "replication-offset-checkpoint cannot be read" in note
+
+
+def cut(directory: Path) -> None:
+    path = segment_path(directory / "t-0", 0)
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+def first_batch_alone(directory: Path) -> None:
+    path = segment_path(directory / "t-0", 0)
+    data = path.read_bytes()
+    path.write_bytes(data[: 12 + int.from_bytes(data[8:12], "big")])
+
+
+def damaged(directory: Path) -> None:
+    flip(segment_path(directory / "t-0", 0), 100)
+
+
+def epochs_go_on(directory: Path) -> None:
+    for each in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        (directory / each).unlink()
+    first_batch_alone(directory)
+    (directory / "t-0" / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n1 15\n")
+
+
+def begins_late(directory: Path) -> None:
+    shutil.rmtree(directory / "t-0")
+    write_partition(directory, {10: [batch_v2(plain_records(10, 10))]}, name="t-0")
+    write_log_start_offsets(directory, {("t", 0): 4})
+
+
+def has_a_hole(directory: Path) -> None:
+    shutil.rmtree(directory / "t-0")
+    batches = {0: [batch_v2(plain_records(0, 5))], 10: [batch_v2(plain_records(10, 10))]}
+    write_partition(directory, batches, name="t-0")
+
+
+@pytest.mark.parametrize(
+    ("change", "lost"),
+    [
+        (cut, "offsets 10 to 19"),
+        (first_batch_alone, "offsets 10 to 19"),
+        (damaged, "offsets 0 to 9"),
+        (epochs_go_on, "offsets 10 to 14"),
+        (begins_late, "offsets 4 to 9"),
+        (has_a_hole, "offsets 5 to 9"),
+    ],
+)
+def test_a_dry_run_tells_of_the_losses_that_come(
+    change: Callable[[Path], None], lost: str, tmp_path: Path
+) -> None:
+    source, target = known(tmp_path / "old"), formatted(tmp_path / "new")
+    change(source)
+    expected = [f"t-0: {lost} are lost"]
+    assert pylog.adopt(source, into=target, dry_run=True).losses == expected
+    into = tmp_path / "moved"
+    assert pylog.jobs.adopt_cluster(source, into=into, dry_run=True).losses == expected
+    assert pylog.jobs.adopt_cluster(source, into=into).losses == expected
+    assert pylog.adopt(source, into=target).losses == expected
+
+
+def test_logs_without_a_doubt_are_not_read_again(tmp_path: Path) -> None:
+    [topic] = OldDisks([known(tmp_path / "old")], None).topics
+    assert not topic.replicas[0][0].is_doubtful
+
+
+def test_old_metadata_that_cannot_be_read_gives_way_to_another_copy(tmp_path: Path) -> None:
+    more = [config_record(2, "t", "retention.ms", "5")]
+    one = known(tmp_path / "1", 1, (1, 2), voters=(1, 2), more=more)
+    two = known(tmp_path / "2", 2, (1, 2), voters=(1, 2), more=more * 2)
+    flip(segment_path(two / "__cluster_metadata-0", 0), -1)
+    disks = OldDisks([one, two], None)
+    assert disks.image is not None
+    assert disks.topics[0].image is not None
+    assert len(disks.errors) == 1
+    flip(segment_path(one / "__cluster_metadata-0", 0), -1)
+    done = pylog.adopt(one, two, into=formatted(tmp_path / "new"))
+    assert sum("is not used" in each for each in done.notes) == 2
+
+
+def test_what_is_bound_to_remote_storage_is_named(tmp_path: Path) -> None:
+    more = [config_record(2, "t", "remote.storage.enable", "true"), b"\x01\x63\x00abc"]
+    notes = OldDisks([known(tmp_path / "old", more=more)], None).notes()
+    assert any("remote.log.storage.system.enable=true" in each for each in notes)
+    assert any("are not understood, and not used (types 99)" in each for each in notes)

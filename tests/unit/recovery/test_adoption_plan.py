@@ -9,19 +9,21 @@ import pytest
 
 import pylog
 from pylog.errors import LogDirectoryError
+from pylog.recovery.metadata_batches import metadata_record
 from tests.support.adopted_disks import (
     DIRECTORY_ID,
+    NEW_CLUSTER,
     OLD_CLUSTER,
     TOPIC_ID,
     formatted,
+    known,
     old,
     properties,
     run,
 )
-from tests.support.log_files import segment_path, tree
-from tests.support.metadata_log import (
-    topic_record,
-)
+from tests.support.batches import COMMIT, batch_v2, marker, plain_records
+from tests.support.log_files import segment_path, tree, write_partition
+from tests.support.metadata_log import config_record, feature_record, topic_record
 from tests.support.metadata_rows import fields_of
 
 if TYPE_CHECKING:
@@ -115,3 +117,78 @@ def test_new_nodes_are_told_that_other_controllers_may_vote(tmp_path: Path) -> N
     for make, is_told in ((formatted, True), (run, False)):
         notes = pylog.adopt(source, into=make(tmp_path / make.__name__), dry_run=True).notes
         assert any("if other controllers vote" in each for each in notes) is is_told
+
+
+@pytest.mark.parametrize("name", ["t-0", "t-1"])
+def test_a_directory_in_the_way_is_refused_and_nothing_is_begun(tmp_path: Path, name: str) -> None:
+    source, target = old(tmp_path / "old", partitions=(0, 1)), run(tmp_path / "new")
+    (target / name).mkdir()
+    before = tree(target)
+    with pytest.raises(LogDirectoryError, match=f"{name}: is in the way"):
+        pylog.adopt(source, into=target)
+    assert (tree(target), sorted(target.glob(".pylog*"))) == (before, [])
+
+
+def with_open_transaction(directory: Path) -> Path:
+    old(directory, epochs=(3,))
+    batches = [
+        batch_v2(plain_records(0, 10)),
+        batch_v2(
+            plain_records(10, 5),
+            producer_id=1,
+            producer_epoch=0,
+            base_sequence=0,
+            is_transactional=True,
+        ),
+        batch_v2(
+            plain_records(15, 5),
+            producer_id=2,
+            producer_epoch=0,
+            base_sequence=0,
+            is_transactional=True,
+        ),
+        marker(20, COMMIT, producer_id=1, producer_epoch=0),
+    ]
+    write_partition(directory, {0: batches}, name="t-0")
+    return directory
+
+
+def test_a_transaction_that_no_coordinator_ends_is_told(tmp_path: Path) -> None:
+    source = with_open_transaction(tmp_path / "old")
+    text = "t-0: a transaction is open since offset 15, and no coordinator will end it"
+    found = pylog.adopt(source, into=formatted(tmp_path / "1"), dry_run=True)
+    assert sum(each.startswith(text) for each in found.notes) == 1
+    # Its coordinator comes along, and knows it by the topic's name.
+    write_partition(source, {0: [batch_v2(plain_records(0, 1))]}, name="__transaction_state-0")
+    metadata = f"version: 0\ntopic_id: {NEW_CLUSTER}\n"
+    (source / "__transaction_state-0" / "partition.metadata").write_text(metadata)
+    found = pylog.adopt(source, into=formatted(tmp_path / "2"), dry_run=True)
+    assert not any("a transaction is open" in each for each in found.notes)
+    found = pylog.adopt(source, into=formatted(tmp_path / "3"), rename={"t": "u"}, dry_run=True)
+    assert any(each.startswith("u-0: a transaction is open") for each in found.notes)
+
+
+def test_what_does_not_come_along_is_told(tmp_path: Path) -> None:
+    token = {
+        "owner": "User:a",
+        "requester": "User:a",
+        "renewers": [],
+        "issueTimestamp": 1,
+        "maxTimestamp": 2,
+        "expirationTimestamp": 3,
+        "tokenId": "x",
+    }
+    more = [
+        feature_record(1, "group.version"),
+        metadata_record("DelegationTokenRecord", 0, token),
+        config_record(4, "1", "log.cleaner.threads", "2"),
+    ]
+    source = known(tmp_path / "old", more=more)
+    shutil.copytree(source / "t-0", source / "gone-0")
+    (source / "gone-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {NEW_CLUSTER}\n")
+    notes = pylog.adopt(source, into=formatted(tmp_path / "new"), dry_run=True).notes
+    assert notes[:3] == [
+        "gone: the old metadata does not have it, so it was deleted, or is newer than they are",
+        "1 delegation token, the configuration of broker 1 of the old cluster does not come along",
+        "group.version was 1 in the old cluster and is 0 here: raise it (kafka-features.sh)",
+    ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
+import uuid
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,9 +22,14 @@ from tests.support.adopted_disks import (
     properties,
     run,
 )
+from tests.support.batches import Stored, batch_v2
+from tests.support.log_files import write_partition
 from tests.support.metadata_log import (
     METADATA,
+    data_batch,
+    leader_change,
     register_broker_record,
+    voters_batch,
     write_metadata_log,
     write_snapshot,
 )
@@ -112,3 +120,30 @@ def test_nodes_that_never_registered_have_no_partitions(tmp_path: Path) -> None:
     write_metadata_log(target, [*LEVEL, register_broker_record(9, (bytes(16),))], voters=(7,))
     with pytest.raises(LogDirectoryError, match="none of these nodes has registered"):
         pylog.adopt(old(tmp_path / "old"), into=target)
+
+
+def test_a_voter_on_another_log_directory_is_none(tmp_path: Path) -> None:
+    """It listens to the voter that is gone, which would take back what is appended."""
+    own = uuid.uuid4()
+    for name, voter, is_refused in (("1", own, False), ("2", uuid.uuid4(), True)):
+        text = base64.urlsafe_b64encode(own.bytes).decode().rstrip("=")
+        target = properties(tmp_path / name, 7, NEW_CLUSTER, text)
+        version = batch_v2([Stored(1, 1, b"\0\0\0\5", b"\0\0\0\1\0")], control_type=5)
+        brokers = [register_broker_record(7, (bytes(15) + b"\x77",))]
+        batches = [leader_change(0, (7,)), version, voters_batch(2, (7,), voter.bytes)]
+        write_partition(target, {0: [*batches, data_batch(3, [*LEVEL, *brokers])]}, name=METADATA)
+        call = partial(pylog.adopt, old(tmp_path / f"old-{name}"), into=target, dry_run=True)
+        if is_refused:
+            with pytest.raises(LogDirectoryError, match="0 of its 1 controller"):
+                call()
+        else:
+            assert call().losses == []
+
+
+def test_what_is_not_known_of_the_target_is_told(tmp_path: Path) -> None:
+    two = register_broker_record(7, (bytes(15) + b"\x77", bytes(15) + b"\x78"))
+    target = run(tmp_path / "new", [two])
+    (target / METADATA / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n5 90\n")
+    notes = pylog.adopt(old(tmp_path / "old"), into=target, dry_run=True).notes
+    assert any("1 of 2 log directories of node 7 were given" in each for each in notes)
+    assert any("its leader epochs reach to 90" in each for each in notes)

@@ -7,8 +7,10 @@ import pytest
 import pylog
 from pylog.errors import LogDirectoryError
 from pylog.recovery.cluster_info import opened
+from tests.support.adopted_disks import OLD_CLUSTER, known, properties
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.damage import flip
+from tests.support.log_files import segment_path, write_partition
 from tests.support.metadata_log import (
     METADATA,
     config_record,
@@ -18,9 +20,11 @@ from tests.support.metadata_log import (
     register_broker_record,
     voters_batch,
     write_metadata_log,
+    write_snapshot,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.support.golden import GoldenRoot
@@ -146,3 +150,55 @@ def test_a_log_directory_may_have_a_name_as_a_partition_has_it(tmp_path: Path) -
     assert place == str(tmp_path / "disk-1")
     assert [str(each.topic_partition) for each in views] == ["orders-0"]
     assert opened(tmp_path / "disk-1" / "orders-0")[0] == place
+
+
+def lost_and_found(disk: Path) -> None:
+    (disk / "lost+found").mkdir()
+
+
+def damaged_metadata(disk: Path) -> None:
+    flip(segment_path(disk / METADATA, 0), -1)
+
+
+def unknown_version(disk: Path) -> None:
+    write_metadata_log(disk, [feature_record(25), b"\x01\x02\x09abc"])
+
+
+def unknown_type(disk: Path) -> None:
+    write_metadata_log(disk, [feature_record(25), b"\x01\x63\x00abc"])
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lost_and_found, "lost+found: directory is not named <topic>-<partition>"),
+        (damaged_metadata, "no record of the metadata that can be read gives the level"),
+        (unknown_version, "is not understood, since a later version of Kafka wrote it"),
+        (unknown_type, "records that no version up to 4.4 knows (types 99)"),
+    ],
+)
+def test_no_version_starts_where_none_understands_what_is_there(
+    change: Callable[[Path], None], why: str, tmp_path: Path
+) -> None:
+    disk = known(tmp_path / "1")
+    assert pylog.info(disk).starts_on == ["4.0", "4.1", "4.2", "4.3", "4.4"]
+    change(disk)
+    found = pylog.info(disk)
+    assert found.starts_on == []
+    assert all(why in each.reason for each in found.does_not_start_on)
+
+
+def test_a_node_with_two_logs_of_the_metadata_does_not_start(tmp_path: Path) -> None:
+    disk = known(tmp_path / "1")
+    second = properties(tmp_path / "2", 1, OLD_CLUSTER, "4L6g3nShT-eMCtK--X86sw")
+    write_metadata_log(second, [feature_record(25)])
+    found = pylog.info(disk, second)
+    assert found.starts_on == []
+    assert "have a log of the cluster's metadata each" in found.does_not_start_on[0].reason
+
+
+def test_a_snapshot_without_its_end_says_which_versions_start(tmp_path: Path) -> None:
+    disk = known(tmp_path / "1")
+    write_snapshot(disk / METADATA, 70, [feature_record(25)], has_footer=False)
+    found = pylog.info(disk)
+    assert (found.starts_on, len(found.errors)) == (["4.0", "4.1", "4.2", "4.3", "4.4"], 1)

@@ -132,7 +132,11 @@ def test_losses_and_what_is_left_out_are_named(replica: OldReplica) -> None:
         AdoptedTopic("gone", None, {0: [lagging]}, None),
     ]
     plan = ClusterPlan(image, topics, {3: 3}, {3: IDS[3]})
-    assert list(plan.losses()) == ["t-0: no disk has it, and it begins empty"]
+    text = (
+        f"t-0: only {lagging.view.directory.path} has it, whose node is no replica of it by the "
+        "metadata, and it begins empty"
+    )
+    assert list(plan.losses()) == [text]
     assert list(plan.notes()) == ["gone: not in the metadata (deleted, or stray), and left out"]
 
 
@@ -161,3 +165,17 @@ def test_a_replica_that_is_eligible_has_all_records(
     fields = read_metadata_record(plan.values[0]).fields
     assert fields["leader"] == leader
     assert fields.get("leaderRecoveryState", -1) == (1 if is_unclean else -1)
+
+
+def test_of_two_directories_of_a_node_the_better_one_is_taken(replica: OldReplica) -> None:
+    _, partition, _ = planned(replica, [1, 1], [1], replicas=(1,), leader=1)
+    assert partition.first is not None
+    assert partition.first.end_offset == 100
+
+
+def test_transactions_are_told_of_whose_coordinators_know_nothing(replica: OldReplica) -> None:
+    plan, _, _ = planned(replica._replace(open_since=7), [1], [1])
+    [note] = [each for each in plan.notes() if "transaction" in each]
+    assert note.startswith("t-0: a transaction is open since offset 7")
+    plan, _, _ = planned(replica, [1], [1])
+    assert not any("transaction" in each for each in plan.notes())

@@ -16,6 +16,7 @@ from pylog.files.directory_lock import DirectoryLock
 from pylog.files.durable_io import DurableIO
 from pylog.recovery.new_log_directory import UNFINISHED
 from pylog.results import Fate
+from tests.support.adopted_disks import OLD_CLUSTER, known, properties
 from tests.support.batch_parser import ParsedBatch
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.counted_work import ensure_work_grows_in_proportion
@@ -381,3 +382,65 @@ def test_a_real_controllers_log_is_continued(golden_root: GoldenRoot, tmp_path: 
     assert [(each.base_offset, each.records) for each in aid.appended] == [(236, 1)]
     assert len(aid.appended[0].data) in range(120, 140)
     assert pylog.info(tmp_path / "copy").metadata_copies[0].end_offset == 237
+
+
+def test_what_the_disk_lacks_of_partitions_that_its_node_leads_is_a_loss(tmp_path: Path) -> None:
+    source = known(tmp_path / "1", 1, (1, 2), voters=(1, 2))
+    whole = pylog.first_aid(source, to=tmp_path / "whole", voters=[1])
+    assert (whole.losses, [each.fate for each in whole.partitions]) == ([], [Fate.IN_SYNC])
+    path = source / "t-0" / LOG
+    path.write_bytes(path.read_bytes()[:-5])
+    [loss] = pylog.first_aid(source, to=tmp_path / "cut", voters=[1]).losses
+    assert loss.startswith("t-0: its log on node 1 ends at offset 10, and had reached 20")
+    shutil.rmtree(source / "t-0")
+    [loss] = pylog.first_aid(source, to=tmp_path / "none", voters=[1]).losses
+    text = "t-0: no log directory of node 1 has it, and a broker begins with an empty log"
+    assert loss == text
+
+
+def test_a_broker_that_has_the_log_leads_before_one_that_has_lost_it(tmp_path: Path) -> None:
+    empty = known(tmp_path / "1", 1, (1, 2), voters=(1, 2))
+    other = known(tmp_path / "2", 2, (1, 2), voters=(1, 2), directory_id="4L6g3nShT-eMCtK--X86sw")
+    shutil.rmtree(empty / "t-0")
+    aid = pylog.first_aid(empty, other, to=tmp_path / "copy", voters=[1, 2])
+    assert (aid.losses, [(each.fate, each.leader) for each in aid.partitions]) == (
+        [],
+        [(Fate.IN_SYNC, 2)],
+    )
+    (topic,) = pylog.topics(tmp_path / "copy").topics
+    assert (topic.partitions[0].leader, topic.partitions[0].isr) == (2, (2,))
+
+
+def test_a_directory_that_becomes_stray_is_a_loss(tmp_path: Path) -> None:
+    source = known(tmp_path / "1")
+    shutil.copytree(source / "t-0", source / "newer-0")
+    (source / "newer-0" / "partition.metadata").write_text(
+        f"version: 0\ntopic_id: {DIRECTORY_ID}\n"
+    )
+    [loss] = pylog.first_aid(source, to=tmp_path / "copy").losses
+    assert loss.startswith(f"{source / 'newer-0'}: the metadata that is taken does not know")
+
+
+def test_metadata_that_has_lost_its_end_is_told(tmp_path: Path) -> None:
+    source = known(tmp_path / "1")
+    epochs = source / METADATA / "leader-epoch-checkpoint"
+    epochs.write_text("0\n2\n0 0\n5 90\n")
+    notes = pylog.first_aid(source, to=tmp_path / "copy").notes
+    assert any("its leader epochs reach to 90" in each for each in notes)
+    epochs.unlink()
+    (source / METADATA / LOG).write_bytes(b"")
+    with pytest.raises(LogDirectoryError, match="has a copy of the metadata"):
+        pylog.first_aid(source, to=tmp_path / "none")
+    (source / ".pylog-adoption").mkdir()
+    with pytest.raises(LogDirectoryError, match="earlier call was interrupted"):
+        pylog.first_aid(source, to=tmp_path / "none")
+
+
+def test_a_second_log_of_the_metadata_is_moved_away_too(tmp_path: Path) -> None:
+    source = known(tmp_path / "1")
+    second = properties(tmp_path / "2", 1, OLD_CLUSTER, "4L6g3nShT-eMCtK--X86sw")
+    shutil.copytree(source / METADATA, second / METADATA)
+    steps = pylog.first_aid(source, second, to=tmp_path / "copy").steps
+    assert steps[:2] == [
+        f"mv {each / METADATA} {each}.metadata-before" for each in (source, second)
+    ]

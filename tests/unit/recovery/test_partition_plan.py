@@ -29,6 +29,7 @@ def planned(
     reassigns: bool = False,
     ends: dict[int, int] | None = None,
     level: int = 25,
+    without: frozenset[int] = frozenset(),
 ) -> tuple[PlannedPartition, dict[str, Any] | None]:
     """Plan one partition; return what becomes of it, and the fields of its record."""
     fields = {
@@ -50,7 +51,9 @@ def planned(
     for value in (feature_record(level), topic_record("t"), partition_record(level, fields)):
         image.apply(value)
     what = LostBrokers(lost, 1, DIRECTORY, elects, reassigns)
-    [found], records = plan_partitions(image, what, lambda _: ends or {})
+    [found], records = plan_partitions(
+        image, what, lambda _: ends or {}, lambda node, *_: node in without
+    )
     assert found[:2] == ("t", 0)
     if not records:
         return found, None
@@ -72,6 +75,12 @@ def planned(
         ({"isr": (2,)}, Fate.NEEDS_ELECTION, None, None),
         ({"isr": (2,), "elects": True}, Fate.UNCLEAN, 1, [1]),
         ({"isr": (2,), "replicas": (2, 3)}, Fate.LOST, None, None),
+        # Who has no log of it leads only where nobody else has all.
+        ({"isr": (1, 2), "lost": frozenset({9}), "without": {2}}, Fate.IN_SYNC, 1, [1]),
+        ({"isr": (1, 2, 3), "lost": frozenset({3}), "without": {2}}, Fate.IN_SYNC, 1, [1]),
+        ({"isr": (2,), "elr": (3,), "lost": frozenset(), "without": {2}}, Fate.ELIGIBLE, 3, [3]),
+        ({"isr": (2,), "lost": frozenset(), "without": {2}}, Fate.UNTOUCHED, 2, None),
+        ({"isr": (1, 2), "lost": frozenset({3}), "without": {1, 2}}, Fate.IN_SYNC, 2, [1, 2]),
         ({"isr": (2,), "replicas": (2, 3), "reassigns": True}, Fate.REASSIGNED, 1, [1]),
     ],
 )

@@ -11,7 +11,8 @@ from pylog.errors import KafkaStorageError, LogDirectoryError
 from pylog.recovery.running_plan import PRODUCER_SHIFT
 from tests.support.adopted_disks import NEW_CLUSTER, old, run
 from tests.support.batch_parser import ParsedBatch, split_batches
-from tests.support.log_files import tree, write_log_start_offsets, write_partition
+from tests.support.damage import flip
+from tests.support.log_files import segment_path, tree, write_log_start_offsets, write_partition
 from tests.support.metadata_log import partition_record, topic_record
 
 if TYPE_CHECKING:
@@ -123,3 +124,23 @@ def test_a_failure_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(KafkaStorageError):
         pylog.jobs.plan_for_running(source, running=target, into=tmp_path / "ready")
     assert not (tmp_path / "ready").exists()
+
+
+def test_a_partition_that_no_disk_has_is_a_loss(tmp_path: Path) -> None:
+    source = old(tmp_path / "old", partitions=(1,))
+    target = running(tmp_path / "new", 7, partitions=2)
+    for is_dry in (True, False):
+        done = pylog.jobs.plan_for_running(
+            source, running=target, into=tmp_path / "ready", dry_run=is_dry
+        )
+        assert done.losses == ["t-0: no disk has it, and it stays empty"]
+
+
+def test_a_dry_run_tells_of_the_losses_that_come(tmp_path: Path) -> None:
+    source, target = old(tmp_path / "old", epochs=(3, 3)), running(tmp_path / "new", 7)
+    flip(segment_path(source / "t-0", 0), 100)
+    for is_dry in (True, False):
+        done = pylog.jobs.plan_for_running(
+            source, running=target, into=tmp_path / "ready", dry_run=is_dry
+        )
+        assert done.losses == ["t-0: offsets 0 to 9 are lost"]

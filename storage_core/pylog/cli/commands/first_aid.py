@@ -80,6 +80,10 @@ def first_aid(
     needs --elect unclean, or Kafka's own tool after the start; without a replica the records are
     gone, and --reassign makes the partition empty on this node.
 
+    Of each partition that a given node is to lead, its disks are looked at: a missing directory, a
+    log that ends too early, and what the metadata does not know are losses, too. Logs are not read
+    otherwise: pylog doctor does that.
+
     With --dry-run nothing is written.
 
     Exit status: 0 done, 1 done and the losses are named, 2 refused or wrong usage.
