@@ -18,6 +18,7 @@ from enum import StrEnum
 from functools import partial
 from itertools import pairwise
 from random import Random
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from confluent_kafka import ElectionType, KafkaException, TopicPartition
@@ -39,8 +40,6 @@ from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_broker_tools import run_tool
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pylog.results import FirstAid
 
 _CODECS = ("none", "gzip", "lz4", "zstd")
@@ -345,6 +344,12 @@ class History:
         )
         assert {each: tree_hash(each) for each in paths} == before
         self._is_announced_as(aid, kept)
+        # Nothing has been taken from the disks.
+        assert not any(
+            text in each
+            for each in aid.losses
+            for text in ("begins with an empty log", "had reached", "-stray", "to its end")
+        ), (self.run, aid.losses)
         metadata = self.disks[controller] / "__cluster_metadata-0"
         shutil.rmtree(metadata)
         shutil.copytree(self.directory / "copy" / "__cluster_metadata-0", metadata)
@@ -424,6 +429,7 @@ class History:
             hashes = {each: tree_hash(each) for each in paths}
             done = pylog.adopt(*paths, into=list(disks.values()))
             assert {each: tree_hash(each) for each in paths} == hashes
+            self._has_the_same_bytes(done)
             said = {}
             texts = [*done.losses, *done.notes]
             for adopted in done.partitions:
@@ -473,6 +479,7 @@ class History:
             )
             assert {each: tree_hash(each) for each in paths} == before
             assert done.cluster_id == cluster_id_of(cluster)
+            self._has_the_same_bytes(done)
             said = {}
             for adopted in done.partitions:
                 name = f"{adopted.topic}-{adopted.partition}"
@@ -493,6 +500,14 @@ class History:
             "offsets.topic.replication.factor": factor,
             "transaction.state.log.replication.factor": factor,
         }
+
+    def _has_the_same_bytes(self, done: pylog.results.AdoptionSummary) -> None:
+        """Hold the copies of leaders' logs against those that they were made of."""
+        for each in done.partitions:
+            if each.source is not None and not each.missing:
+                source, copy = (batches(Path(path)) for path in (each.source, each.directories[0]))
+                assert [one.data for one in copy] == [one.data for one in source], (self.run, each)
+                self.outcomes["with the same bytes"] += 1
 
     def _has_lost_only_what_it_must(self, losses: list[str], given: list[int]) -> None:
         """Ensure that nothing is lost where all disks are there."""
@@ -544,6 +559,26 @@ class History:
                     self.outcomes["on no disk"] += 1
                     continue
                 self._check_partition(cluster, topic, number, announced, on_given)
+                if announced.is_clean and announced.is_served and not announced.is_empty:
+                    self._check_bytes(cluster, topic.name, number, logs)
+
+    def _check_bytes(
+        self,
+        cluster: RecoveryCluster,
+        topic: str,
+        number: int,
+        logs: dict[tuple[str, int, int], bytes],
+    ) -> None:
+        """Ensure that a lone broker has kept the bytes of the log that it leads."""
+        if len(cluster.shape.brokers) > 1:
+            return
+        [node] = cluster.shape.brokers
+        before = logs.get((topic, number, node))
+        directory = cluster.nodes[node].log_dir / f"{topic}-{number}"
+        if before is not None and cluster.nodes[node].log_dir == self.disks.get(node):
+            now = b"".join(each.data for each in batches(directory))
+            assert now.startswith(before), f"{self.run}: {topic}-{number} is another one"
+            self.outcomes["with the same bytes"] += 1
 
     def _check_partition(
         self,

@@ -22,11 +22,18 @@ if TYPE_CHECKING:
 _BEGIN, _END, _ABORT = "BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"
 
 
+_OF_PARTITIONS = (b"\x01\x03", b"\x01\x05")
+"""How PartitionRecords and PartitionChangeRecords begin: the version of the frame, the type."""
+
+
 def effective_records(values: Iterable[bytes | None]) -> Iterator[tuple[bytes, ApiMessage]]:
-    """Yield records that count, as bytes and read: none of a transaction that did not end."""
+    """Yield records that count, as bytes and read: none of a transaction that did not end.
+
+    Those of partitions are left out: there are most of them, and they say nothing of access.
+    """
     held: list[tuple[bytes, ApiMessage]] | None = None
     for value in values:
-        if value is None:
+        if value is None or value.startswith(_OF_PARTITIONS):
             continue
         try:
             record = read_metadata_record(value)

@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from pylog.record.batch_scan import BatchHeaders, Window
     from pylog.writing.node import Node
 
+    Recorded = Sequence[Mapping[TopicPartition, int]]
+
 _NO_EPOCH = -1
 _SHOWN = 5
 _OF_ALL = {METADATA_VERSION, "kraft.version"}
@@ -189,8 +191,9 @@ def adopted_topics(
     if topics is not None:
         ensure_known_topics(sorted(topics), {*found, *known})
     places = {node: place for place, node in enumerate(dict.fromkeys(nodes.values()))}
+    recorded = {path: [offsets_in(path, name) for name in _REACHED] for path in nodes}
     return [
-        _adopted_topic(name, found[name], nodes, places, known.get(name))
+        _adopted_topic(name, found[name], nodes, places, recorded, known.get(name))
         for name in sorted({*found, *known} if topics is None else topics)
     ]
 
@@ -200,11 +203,13 @@ def _adopted_topic(
     views: Sequence[LogView],
     nodes: Mapping[str, Node],
     places: Mapping[Node, int],
+    recorded: Mapping[str, Recorded],
     image: TopicImage | None,
 ) -> AdoptedTopic:
-    ids = {found for each in views if (found := stored_topic_id(each)) is not None}
     if image is not None:
         ids = {image.topic_id}
+    else:
+        ids = {found for each in views if (found := stored_topic_id(each)) is not None}
     if len(ids) > 1:
         shown = " and ".join(sorted(map(format_uuid, ids)))
         where = printable_location(views[0].directory.path)
@@ -217,7 +222,7 @@ def _adopted_topic(
     for view in views:
         node = nodes[view.directory.log_directory]
         registration = None if image is None else image.partitions.get(view.partition)
-        replica = _replica(view, places[node])
+        replica = _replica(view, places[node], recorded[view.directory.log_directory])
         if registration is not None and node.node_id is not None:
             in_sync = {*registration.isr, *registration.eligible_leader_replicas}
             replica = replica._replace(
@@ -237,7 +242,7 @@ def _adopted_topic(
     )
 
 
-def _replica(view: LogView, place: int) -> OldReplica:
+def _replica(view: LogView, place: int, recorded: Recorded) -> OldReplica:
     """Read the headers of a log; what is damaged counts for nothing."""
     is_intact = True
     try:
@@ -259,7 +264,8 @@ def _replica(view: LogView, place: int) -> OldReplica:
         sums.end_offset,
         sums.producer_id,
         open_since=min(sums.open_transactions.values(), default=None),
-        is_doubtful=not (is_intact and sums.is_gapless) or _is_doubtful(view, entries, sums),
+        is_doubtful=not (is_intact and sums.is_gapless)
+        or _is_doubtful(view, recorded, entries, sums),
     )
 
 
@@ -306,18 +312,19 @@ def _follow_transactions(headers: BatchHeaders, found: dict[int, int]) -> None:
             found.setdefault(producer, offset)
 
 
-def _is_doubtful(view: LogView, entries: Iterable[EpochEntry], sums: _Sums) -> bool:
+def _is_doubtful(
+    view: LogView, recorded: Recorded, entries: Sequence[EpochEntry], sums: _Sums
+) -> bool:
     """Whether anything but the batches themselves says that there were more."""
     listing, place = view.listing, view.topic_partition
-    log_directory = view.directory.log_directory
     ends = [
-        *(offsets_in(log_directory, name).get(place, 0) for name in _REACHED),
+        *(each.get(place, 0) for each in recorded),
         *view.producer_snapshot_offsets,
         *(each.start_offset for each in entries),
     ]
     has_others = listing.base_offsets_without_log or listing.misnamed_logs
-    starts = [offsets_in(log_directory, LOG_START_OFFSET_CHECKPOINT).get(place)]
-    starts += [each.start_offset for each in list(entries)[:1]]
+    starts = [recorded[_REACHED.index(LOG_START_OFFSET_CHECKPOINT)].get(place)]
+    starts += [each.start_offset for each in entries[:1]]
     return (
         max(ends) > sums.end_offset
         or bool(has_others or listing.leftover_file_count)

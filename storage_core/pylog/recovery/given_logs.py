@@ -51,6 +51,9 @@ class GivenLogs:
             for each in self._nodes.values()
             for path in each.disks.metas
         }
+        self._recorded = {
+            path: [offsets_in(path, name) for name in RECORDED] for path in self._around
+        }
         self._given = {each: len(node.disks.for_partitions) for each, node in self._nodes.items()}
         self._places: dict[int, dict[TopicPartition, str]] = {}
         self._others: dict[TopicPartition, str] = {}
@@ -120,7 +123,7 @@ class GivenLogs:
         if path is None:
             return None
         log_directory = PartitionDirectory(place, path).log_directory
-        reached = max(offsets_in(log_directory, name).get(place, 0) for name in RECORDED)
+        reached = max(each.get(place, 0) for each in self._recorded[log_directory])
         with suppress(LogStorageError):
             epochs = read_epoch_entries(join(path, LEADER_EPOCH_CHECKPOINT))
             reached = max([reached, *(each.start_offset for each in epochs)])
