@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from itertools import pairwise
-from random import Random
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from confluent_kafka import ElectionType, KafkaException, TopicPartition
