@@ -100,6 +100,7 @@ class OffsetAccount:
             for each in view.segments[:-1]
         )
         self._path = view.directory.path
+        self._bases_without_log = view.listing.base_offsets_without_log
         self._cleaner_offset = cleaner_offset
         self._next_offset = view.local_log_start_offset if start_offset is None else start_offset
         self._segment_path = self._path
@@ -241,9 +242,20 @@ class OffsetAccount:
         ]
 
     def _is_explained(self, gap: OffsetGap) -> bool:
-        """Return whether compaction may have made the gap between two batches."""
+        """Return whether compaction may have made the gap between two batches.
+
+        A cleaner that removes a segment removes its index, too.
+        """
+        if any(self._has_lost(base, gap) for base in self._bases_without_log):
+            return False
         below = self._cleaner_offset is not None and gap.end <= self._cleaner_offset
         return self._is_compacted or below or self._is_unfinished(gap)
+
+    def _has_lost(self, base_offset: int, gap: OffsetGap) -> bool:
+        """Whether a segment whose index alone is left was in a gap, and is not on its way out."""
+        return gap.start <= base_offset < gap.end and not any(
+            each.base_offset == base_offset for each in self._leftovers
+        )
 
     def _is_unfinished(self, gap: OffsetGap) -> bool:
         """Whether the topic is being compacted, and no file that waits to go belongs to the gap."""

@@ -70,7 +70,8 @@ class ExtractedPartition(NamedTuple):
         Offsets of ABORT markers that were appended, the only offsets that the source has not.
     missing
         Offsets ``[start, end)`` of the range that the source has lost: files are gone, and there is
-        no sign of compaction.
+        no sign of compaction. Where the range goes on to the end of the log, also those behind its
+        last batch that checkpoints, snapshots or indexes tell of.
     """
 
     topic: str
@@ -261,7 +262,9 @@ def _planned(  # noqa: PLR0913 - what a user may say of a copy
     place = view.topic_partition
     latest = view.log_end_offset
     start_offset = resolve_start(spec_for(start, place, EARLIEST), view, latest)
-    end_offset = resolve_end(spec_for(end, place, LATEST), view, latest)
+    end_spec = spec_for(end, place, LATEST)
+    end_offset = resolve_end(end_spec, view, latest)
+    is_offset = isinstance(end_spec, int) and end_spec >= 0
     if start_offset > end_offset:
         msg = f"the range of {place} starts at offset {start_offset} and ends at {end_offset}"
         raise ValueError(msg)
@@ -272,6 +275,7 @@ def _planned(  # noqa: PLR0913 - what a user may say of a copy
         is_exact=is_exact or omission is not None,
         omission=None if omission is None else omission(place),
         is_compacted=None if config is None else COMPACT in config.cleanup_policy,
+        goes_to_end=end_offset == latest and not is_offset,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from pylog.checks.absent_partitions import offsets_in
 from pylog.checks.offsets import OffsetAccount
+from pylog.comparison.replica_log import ReplicaLog
 from pylog.errors import LogStorageError
 from pylog.files.file_names import (
     CLEANER_OFFSET_CHECKPOINT,
@@ -68,6 +69,7 @@ class RangeCopy:
 
     With ``is_exact`` batches that the range begins or ends in are written anew. Without, they are
     taken whole: the log then starts at ``start_offset`` by its checkpoint, and ends after them.
+    ``goes_to_end`` says that the range ends where the log does, wherever that is.
     """
 
     def __init__(
@@ -79,8 +81,10 @@ class RangeCopy:
         is_exact: bool,
         omission: Omission | None = None,
         is_compacted: bool | None = None,
+        goes_to_end: bool = False,
     ) -> None:
         self.view = view
+        self._goes_to_end = goes_to_end
         self._account = OffsetAccount(
             view,
             offsets_in(view.directory.log_directory, CLEANER_OFFSET_CHECKPOINT).get(
@@ -164,6 +168,8 @@ class RangeCopy:
         """Offsets of the range that the source has lost, after it was written or counted."""
         self._account.end(self.end_offset)
         gaps = [(each.start, min(each.end, self.end_offset)) for each in self._account.missing()]
+        if self._goes_to_end:
+            gaps.append((self.view.log_end_offset, ReplicaLog(self.view.directory).reached_offset))
         return [each for each in gaps if each[0] < each[1]]
 
     def write(self, log: UnifiedLog, progress: Callable[[int], object] = lambda _: None) -> None:

@@ -171,6 +171,49 @@ def test_what_a_cleaner_took_out_is_not_lost(tmp_path: Path) -> None:
     assert part.missing == ()
 
 
+@pytest.mark.parametrize("is_on_its_way_out", [False, True])
+def test_a_segment_of_a_compacted_log_whose_index_alone_is_left_is_lost(
+    tmp_path: Path, *, is_on_its_way_out: bool
+) -> None:
+    batches = [batch_v2(plain_records(at, 10)) for at in range(0, 60, 10)]
+    directory = write_partition(tmp_path / "source", {0: batches[:2], 40: batches[4:]}, name="t-0")
+    (tmp_path / "source" / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 60\n")
+    (directory / f"{20:020d}.index").touch()
+    if is_on_its_way_out:  # a cleaner was killed while it removed what it had cleaned
+        (directory / f"{20:020d}.log.deleted").touch()
+    [part] = extract(tmp_path / "source", to=tmp_path / "copy", topics=["t"]).partitions
+    assert part.missing == (() if is_on_its_way_out else ((20, 40),))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("replication-offset-checkpoint", "0\n1\nt 0 55\n"),
+        ("recovery-point-offset-checkpoint", "0\n1\nt 0 55\n"),
+        (f"t-0/{55:020d}.snapshot", ""),
+        (f"t-0/{55:020d}.index", ""),
+    ],
+)
+def test_what_the_source_has_lost_behind_its_last_batch_is_told(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    batches = [batch_v2(plain_records(at, 10)) for at in range(0, 40, 10)]
+    write_partition(tmp_path / "source", {0: batches}, name="t-0")
+    (tmp_path / "source" / name).write_text(text)
+    lost = ((40, 55),)
+    for number, (asked, missing) in enumerate(
+        [
+            ({}, lost),
+            ({"end": pylog.Timestamp(2**60)}, lost),
+            ({"end": {"t": 40}}, ()),
+            ({"end": 30}, ()),
+        ]
+    ):
+        to = tmp_path / f"copy-{number}"
+        [part] = extract(tmp_path / "source", to=to, topics=["t"], **asked).partitions  # type: ignore[arg-type]
+        assert part.missing == missing, asked
+
+
 def test_the_clusters_metadata_are_no_topic_to_extract(source: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="first-aid"):
         extract(source, to=tmp_path / "copy", topics=["__cluster_metadata"])
