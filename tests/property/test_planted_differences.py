@@ -71,6 +71,18 @@ def _of_producer(batch: Built, choice: random.Random) -> Built:
     return _made(batch, list(batch.records), producer_id=choice.randrange(9), producer_epoch=0)
 
 
+def _of_transaction(batch: Built, _choice: random.Random) -> Built:
+    return _made(batch, list(batch.records), producer_id=1, producer_epoch=0, is_transactional=True)
+
+
+def _without_first(batch: Built, _choice: random.Random) -> Built | None:
+    """Leave a record out; the batch spans the same offsets."""
+    if len(batch.records) == 1:
+        return None
+    first, last = batch.records[0].offset, batch.records[-1].offset
+    return _made(batch, list(batch.records[1:]), base_offset=first, last_offset=last)
+
+
 def _of_other_epoch(batch: Built, choice: random.Random) -> Built:
     data = bytearray(batch.data)
     data[13] ^= 1 << choice.randrange(8)
@@ -85,6 +97,8 @@ CHANGES: dict[str, tuple[Callable[[Built, random.Random], Built | None], str]] =
     "byte": (_flipped, "damaged-right"),
     "codec": (_compressed, "batch"),
     "producer": (_of_producer, "batch"),
+    "transaction": (_of_transaction, "batch"),
+    "record": (_without_first, "only-left"),
     "epoch": (_of_other_epoch, "epoch"),
     "missing": (lambda _batch, _choice: None, "only-left"),
 }

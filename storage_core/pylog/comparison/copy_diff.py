@@ -1,10 +1,10 @@
 """Two logs that should have the same records at other offsets: matched by content, in order.
 
-As a copy by MirrorMaker or by a consumer and a producer has them. Records are the same if key,
-value and timestamp are; if that finds nothing, key and value, as where the copy has times of its
-own. Both logs are read once, in step; where they part, they are joined again at the nearest
-records that are the same, within a window of each. So a copy may start later, lack records, or have
-some twice.
+As a copy by MirrorMaker or by a consumer and a producer has them. Records are matched by key, value
+and timestamp; if that finds nothing, by key and value, as where the copy has times of its own. That
+the headers of two that match are others is a difference. Both logs are read once, in step; where
+they part, they are joined again at the nearest records that are the same, within a window of each.
+So a copy may start later, lack records, or have some twice.
 
 The map of offsets has a line for each record that both have, as `pylog.recovery.offset_translation`
 reads it.
@@ -21,6 +21,8 @@ from pylog.reading.scan import scan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pyarrow as pa
+
     from pylog.comparison.replica_log import ReplicaLog
     from pylog.model import IsolationLevel, TopicPartition
 
@@ -34,6 +36,17 @@ class _Head(NamedTuple):
     offset: int
     content: int
     timestamp: int
+    headers: int
+
+
+def header_hashes(column: pa.Array) -> list[int]:
+    """Return a number for the headers of each record, which is the same for the same ones."""
+    if not len(column.flatten()):
+        return [0] * len(column)
+    return [
+        hash(tuple((each["key"], each["value"]) for each in headers)) if headers else 0
+        for headers in column.to_pylist()
+    ]
 
 
 class _Matching:
@@ -51,7 +64,7 @@ class _Stream:
     def __init__(self, path: str, isolation: IsolationLevel) -> None:
         found = scan(
             path,
-            columns=["offset", "timestamp", "key", "value"],
+            columns=["offset", "timestamp", "key", "value", "headers"],
             isolation=isolation,
             mode="DROPMALFORMED",
             timestamp_unit="ms",
@@ -75,7 +88,7 @@ class _Stream:
             contents = map(
                 hash, zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True)
             )
-            self.held += map(_Head, offsets, contents, stamps)
+            self.held += map(_Head, offsets, contents, stamps, header_hashes(batch["headers"]))
         return len(self.held) - self.at
 
     def take(self) -> _Head:
@@ -110,8 +123,10 @@ def diff_copies(
         first_shift = last_shift if first_shift is None else first_shift
         if on_match is not None:
             on_match(mine.offset, yours.offset)
-        if mine.timestamp != yours.timestamp:
-            _add(found, DiffKind.RECORD, mine, yours, "timestamp")
+        pairs = (("timestamp", mine[2], yours[2]), ("headers", mine[3], yours[3]))
+        parts = [name for name, left_one, right_one in pairs if left_one != right_one]
+        if parts:
+            _add(found, DiffKind.RECORD, mine, yours, ", ".join(parts))
     for stream, kind in ((one, DiffKind.ONLY_LEFT), (other, DiffKind.ONLY_RIGHT)):
         while stream.fill(1):
             head = stream.take()

@@ -52,7 +52,8 @@ def diff(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         Only these; None for all.
     mode
         ``replicas``: the same offsets, batch for batch. ``copies``: other offsets, matched by key
-        and value. ``compacted``: the latest value of each key. ``auto``: copies where the ids of
+        and value; headers are compared. ``compacted``: the latest value of each key, and its
+        headers. ``auto``: copies where the ids of
         the topics differ, compacted where a checkpoint says that a cleaner has been there, else
         replicas.
     only_headers

@@ -32,7 +32,7 @@ class DiffKind(StrEnum):
     EPOCH
         The batches are the same, and are of other leader epochs.
     LATEST
-        The latest value of a key is another one.
+        The latest value of a key is another one, or has other headers.
     """
 
     ONLY_LEFT = "only-left"

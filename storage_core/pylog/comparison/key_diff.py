@@ -1,4 +1,4 @@
-"""Two compacted logs: the latest value of each key, whatever a cleaner has taken out before.
+"""Two compacted logs: the latest record of each key, whatever a cleaner has taken out before.
 
 A key whose latest record is a tombstone is one that is not there: a cleaner removes the tombstone,
 too. What is held of each key is a digest, not the value.
@@ -7,8 +7,9 @@ too. What is held of each key is a digest, not the value.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.comparison.copy_diff import header_hashes
 from pylog.comparison.diff_summary import Difference, Differences, DiffKind, PartitionDiff
 from pylog.reading.scan import scan
 
@@ -21,22 +22,24 @@ _SHOWN_BYTES = 40
 
 
 def diff_latest(left: ReplicaLog, right: ReplicaLog, *, isolation: IsolationLevel) -> PartitionDiff:
-    """Return in which keys' latest values two logs differ."""
+    """Return in which keys' latest values, or their headers, two logs differ."""
     found = Differences()
     one = _latest(left, isolation, found, DiffKind.DAMAGED_LEFT)
     other = _latest(right, isolation, found, DiffKind.DAMAGED_RIGHT)
     same = 0
-    for key, (value, offset) in sorted(one.items(), key=lambda each: each[1][1]):
+    for key, mine in sorted(one.items(), key=lambda each: each[1].offset):
         yours = other.get(key)
-        shown = _shown(key)
+        shown, offset = _shown(key), mine.offset
         if yours is None:
             found.add(Difference(DiffKind.ONLY_LEFT, offset, offset + 1, 1, shown))
-        elif yours[0] != value:
-            found.add(Difference(DiffKind.LATEST, offset, offset + 1, 1, shown, yours[1]))
+        elif (mine.digest, mine.headers) != (yours.digest, yours.headers):
+            detail = shown if mine.digest != yours.digest else f"{shown}: headers"
+            found.add(Difference(DiffKind.LATEST, offset, offset + 1, 1, detail, yours.offset))
         else:
             same += 1
-    for key, (_, offset) in sorted(other.items(), key=lambda each: each[1][1]):
+    for key, yours in sorted(other.items(), key=lambda each: each[1].offset):
         if key not in one:
+            offset = yours.offset
             found.add(Difference(DiffKind.ONLY_RIGHT, offset, offset + 1, 1, _shown(key)))
     return PartitionDiff(
         *left.directory.topic_partition,
@@ -49,24 +52,33 @@ def diff_latest(left: ReplicaLog, right: ReplicaLog, *, isolation: IsolationLeve
     )
 
 
+class _Latest(NamedTuple):
+    """The latest record of a key."""
+
+    digest: bytes
+    headers: int
+    offset: int
+
+
 def _latest(
     log: ReplicaLog, isolation: IsolationLevel, differences: Differences, damaged: DiffKind
-) -> dict[bytes, tuple[bytes, int]]:
-    found: dict[bytes, tuple[bytes, int]] = {}
+) -> dict[bytes, _Latest]:
+    found: dict[bytes, _Latest] = {}
     records = scan(
         log.directory.path,
-        columns=["offset", "key", "value"],
+        columns=["offset", "key", "value", "headers"],
         isolation=isolation,
         mode="DROPMALFORMED",
     )
     for batch in records.to_reader():
         columns = (batch[name].to_pylist() for name in ("offset", "key", "value"))
-        for offset, key, value in zip(*columns, strict=True):
+        hashes = header_hashes(batch["headers"])
+        for offset, key, value, headers in zip(*columns, hashes, strict=True):
             if key is not None and value is None:
                 found.pop(key, None)
             elif key is not None:
                 digest = hashlib.blake2b(value, digest_size=_DIGEST_BYTES).digest()
-                found[key] = digest, offset
+                found[key] = _Latest(digest, headers, offset)
     differences.add_damage(damaged, records.damage)
     return found
 

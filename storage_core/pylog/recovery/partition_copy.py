@@ -72,7 +72,7 @@ class RangeCopy:
     ``goes_to_end`` says that the range ends where the log does, wherever that is.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only, one for each thing a user may say
         self,
         view: LogView,
         start_offset: int,

@@ -134,3 +134,30 @@ def test_the_map_has_a_line_for_each_match(tmp_path: Path) -> None:
     assert (tmp_path / "map.csv").read_bytes() == (
         b'topic,partition,old_offset,new_offset\n"a,b",3,1,2\n"a,b",3,3,5\n'
     )
+
+
+@pytest.mark.parametrize(
+    ("headers", "kinds"),
+    [
+        ((("h", b"1"), ("g", b"2")), {}),
+        ((("g", b"2"), ("h", b"1")), {"record": 1}),
+        ((("h", b"1"),), {"record": 1}),
+        ((("h", b"1"), ("g", None)), {"record": 1}),
+        ((), {"record": 1}),
+    ],
+)
+def test_headers_of_a_record_and_its_copy_are_compared(
+    tmp_path: Path, headers: tuple[tuple[str, bytes | None], ...], kinds: dict[str, int]
+) -> None:
+    ones = [Stored(at, at, None, b"%d" % at, (("h", b"1"), ("g", b"2"))) for at in range(4)]
+    others = [each._replace(offset=each.offset + 9) for each in ones]
+    others[2] = others[2]._replace(headers=headers)
+    logs = []
+    for name, records in (("a", ones), ("b", others)):
+        write_partition(tmp_path / name, {records[0].offset: [batch_v2(records)]})
+        [found] = discover_partitions(tmp_path / name)
+        logs.append(ReplicaLog(found))
+    compared = diff_copies(*logs, isolation=READ_ALL)
+    assert compared.counts == kinds
+    places = [(each.start_offset, each.other_offset, each.detail) for each in compared.differences]
+    assert places == ([(2, 11, "headers")] if kinds else [])

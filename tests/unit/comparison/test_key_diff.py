@@ -74,3 +74,21 @@ def test_keys_are_shown_as_text_and_cut(tmp_path: Path) -> None:
     assert [each.detail for each in shown.differences] == [
         *("key " + "k" * 40, "key " + "k" * 40 + "…", "key \\xff")
     ]
+
+
+def test_headers_of_the_latest_value_count(tmp_path: Path) -> None:
+    logs = []
+    for name, header in (("a", b"1"), ("b", b"2")):
+        records = [
+            Stored(0, 1, b"k", b"v", (("h", header),)),
+            Stored(1, 1, b"l", b"v", (("h", header),)),
+            Stored(2, 1, b"l", b"v", (("h", b"1"),)),
+        ]
+        write_partition(tmp_path / name, {0: [batch_v2(records)]})
+        [found] = discover_partitions(tmp_path / name)
+        logs.append(ReplicaLog(found))
+    compared = diff_latest(*logs, isolation=READ_ALL)
+    assert [(each.kind, each.start_offset, each.detail) for each in compared.differences] == [
+        ("latest", 0, "key k: headers")
+    ]
+    assert compared.records == 1
