@@ -61,6 +61,7 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     "kafka_cluster": frozenset(),
     "kafka_broker_tools": frozenset(),
     "java_source": frozenset(),
+    "java_serdes": frozenset(),
     "foreign_clients": frozenset(),
 }
 """The drivers, each with the modules, or packages with all in them, that it may import."""

@@ -142,12 +142,12 @@ typed_values = packed(
         ),
         click.option(
             "--message-indexes",
-            type=click.Choice(["spec", "maps", "no-maps", "plain", "reverse", "none"]),
+            type=click.Choice(["spec", "maps", "no-maps", "ref", "plain", "reverse", "none"]),
             default="spec",
             show_default=True,
             help="How values say which Protobuf message they are: by the specification (where "
-            "the entries of maps count as messages, or do not), or as clients did it wrongly: "
-            "without zigzag, the innermost message first, or not at all.",
+            "the entries of maps count as messages, or do not), by Apicurio's name, or as clients "
+            "did it wrongly: without zigzag, the innermost message first, or not at all.",
         ),
         click.option(
             "--subject-version",

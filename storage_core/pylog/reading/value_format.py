@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SCHEMA_TYPES = {"auto": None, "avro": "AVRO", "json": "JSON", "protobuf": "PROTOBUF"}
 """The formats, and the only type of schemas that each reads."""
 
-MESSAGE_INDEXES = ("spec", "maps", "no-maps", "plain", "reverse", "none")
+MESSAGE_INDEXES = ("spec", "maps", "no-maps", "ref", "plain", "reverse", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +52,8 @@ class ValueFormat:
     message_indexes
         Of Protobuf, how the values say which message they are. "spec": as Confluent's serializers
         write it; "maps" and "no-maps" say whether they count the entries of maps as messages, where
-        that makes two. Clients that did it wrongly: "plain", without zigzag; "reverse", the
-        innermost message first; "none", not at all.
+        that makes two; "ref" is Apicurio's name. Clients that did it wrongly: "plain", without
+        zigzag; "reverse", the innermost message first; "none", not at all.
 
     Examples
     --------

@@ -29,7 +29,7 @@ from pylog.typed.exact_texts import instant_of, unscaled
 from pylog.typed.kernel_runs import UnreadablePayloadError
 from pylog.typed.protobuf_reader import read_protobuf
 from pylog.typed.protobuf_types import DECIMAL, DURATION, JSON, MAP, TIMESTAMP, WRAPPER
-from pylog.typed.protobuf_wire import DELIMITED, FIXED32, FIXED64, VARINT
+from pylog.typed.protobuf_wire import DELIMITED, FIXED32, FIXED64, VARINT, sized, varint
 
 if TYPE_CHECKING:
     from pylog.typed.protobuf_types import ProtoNode
@@ -108,7 +108,7 @@ class ProtobufEncoder:
         if element.wire == DELIMITED:
             return b"".join(_tagged(element, each) for each in contents)
         packed = b"".join(contents)
-        return _varint(node.number << 3 | DELIMITED) + _sized(packed) if packed else b""
+        return varint(node.number << 3 | DELIMITED) + sized(packed) if packed else b""
 
     def _entries(self, node: ProtoNode, value: Any) -> bytes:  # noqa: ANN401 - checked here
         if not isinstance(value, Mapping):
@@ -122,7 +122,7 @@ class ProtobufEncoder:
                 made += _tagged(item, self._value(item, each))
             except UnencodableError as error:
                 raise error.within(f".{name}") from None
-            parts.append(_varint(node.number << 3 | DELIMITED) + _sized(made))
+            parts.append(varint(node.number << 3 | DELIMITED) + sized(made))
         return b"".join(parts)
 
     def _value(self, node: ProtoNode, value: Any) -> bytes:  # noqa: ANN401 - checked here
@@ -165,7 +165,7 @@ def indexes_of(path: Sequence[int]) -> bytes:
     """Return the place of a message in its file as Confluent's serializers write it."""
     if tuple(path) == (0,):
         return b"\0"
-    return b"".join(_varint(each << 1) for each in (len(path), *path))
+    return b"".join(varint(each << 1) for each in (len(path), *path))
 
 
 def _refusal(value: object, expected: str) -> UnencodableError:
@@ -175,22 +175,9 @@ def _refusal(value: object, expected: str) -> UnencodableError:
     return UnencodableError(f"{shown} is not {expected}")
 
 
-def _varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    parts = []
-    while value > 0x7F:
-        parts.append((value & 0x7F) | 0x80)
-        value >>= 7
-    return bytes([*parts, value])
-
-
-def _sized(content: bytes) -> bytes:
-    return _varint(len(content)) + content
-
-
 def _tagged(node: ProtoNode, content: bytes) -> bytes:
-    tag = _varint(node.number << 3 | node.wire)
-    return tag + (_sized(content) if node.wire == DELIMITED else content)
+    tag = varint(node.number << 3 | node.wire)
+    return tag + (sized(content) if node.wire == DELIMITED else content)
 
 
 def _key(node: ProtoNode, name: object) -> object:
@@ -210,11 +197,11 @@ def _scalar(node: ProtoNode, value: Any) -> bytes:  # noqa: ANN401 - checked her
     if node.kind == kernel.STRING:
         return _text(value)
     if node.enum is not None:
-        return _varint(_number_of(node, value))
+        return varint(_number_of(node, value))
     if node.kind == kernel.BOOL:
         if not isinstance(value, bool):
             raise _refusal(value, kind)
-        return _varint(int(value))
+        return varint(int(value))
     if pa.types.is_floating(node.type):
         return _float(node, value)
     width: int = node.type.bit_width
@@ -224,7 +211,7 @@ def _scalar(node: ProtoNode, value: Any) -> bytes:  # noqa: ANN401 - checked her
         raise _refusal(value, kind)
     number: int = value
     if node.wire == VARINT:
-        return _varint((number << 1) ^ (number >> 63) if node.kind in _ZIGZAG else number)
+        return varint((number << 1) ^ (number >> 63) if node.kind in _ZIGZAG else number)
     return (number & ((1 << width) - 1)).to_bytes(width // 8, "little")
 
 
@@ -284,7 +271,7 @@ def _time(node: ProtoNode, value: Any) -> bytes:  # noqa: ANN401 - checked here
     if node.shape == DURATION and number < 0 and nanos:
         seconds, nanos = seconds + 1, nanos - _NANOS
     parts = ((1, seconds), (2, nanos))
-    return b"".join(_varint(field << 3) + _varint(each) for field, each in parts if each)
+    return b"".join(varint(field << 3) + varint(each) for field, each in parts if each)
 
 
 def _decimal(node: ProtoNode, value: Any) -> bytes:  # noqa: ANN401 - checked here
@@ -307,9 +294,9 @@ def _decimal(node: ProtoNode, value: Any) -> bytes:  # noqa: ANN401 - checked he
     if whole is None:
         raise _refusal(value, str(kind))
     bits = (whole if whole >= 0 else ~whole).bit_length()
-    made = b"\x0a" + _sized(whole.to_bytes(bits // 8 + 1, "big", signed=True))
-    made += b"\x10" + _varint(precision)
-    return made + (b"\x18" + _varint(scale) if scale else b"")
+    made = b"\x0a" + sized(whole.to_bytes(bits // 8 + 1, "big", signed=True))
+    made += b"\x10" + varint(precision)
+    return made + (b"\x18" + varint(scale) if scale else b"")
 
 
 def _json_message(kind: str, value: object) -> bytes:
@@ -318,25 +305,25 @@ def _json_message(kind: str, value: object) -> bytes:
         if not isinstance(value, Mapping):
             raise _refusal(value, "an object")
         entries = (
-            b"\x0a" + _sized(_text(name)) + b"\x12" + _sized(_json_message("Value", each))
+            b"\x0a" + sized(_text(name)) + b"\x12" + sized(_json_message("Value", each))
             for name, each in value.items()
         )
-        return b"".join(b"\x0a" + _sized(each) for each in entries)
+        return b"".join(b"\x0a" + sized(each) for each in entries)
     if kind == "ListValue":
         if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
             raise _refusal(value, "an array")
-        return b"".join(b"\x0a" + _sized(_json_message("Value", each)) for each in value)
+        return b"".join(b"\x0a" + sized(_json_message("Value", each)) for each in value)
     if value is None:
         return b"\x08\0"
     if isinstance(value, bool):
-        return b"\x20" + _varint(int(value))
+        return b"\x20" + varint(int(value))
     if isinstance(value, (int, float, Decimal)):
         number = float(value)
         if isinstance(value, int) and int(number) != value:
             raise _refusal(value, "double")
         return b"\x11" + struct.pack("<d", number)
     if isinstance(value, str):
-        return b"\x1a" + _sized(_text(value))
+        return b"\x1a" + sized(_text(value))
     is_struct = isinstance(value, Mapping)
     content = _json_message("Struct" if is_struct else "ListValue", value)
-    return (b"\x2a" if is_struct else b"\x32") + _sized(content)
+    return (b"\x2a" if is_struct else b"\x32") + sized(content)

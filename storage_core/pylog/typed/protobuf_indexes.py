@@ -13,8 +13,8 @@
 ==========  =======================================================================================
 
 What is read by ``spec`` and names no message is tried as ``ref``, ``no-maps``, ``plain`` and
-``reverse``. Where ``spec`` and ``no-maps`` name two messages it is an error: ``maps`` is ``spec``
-without this doubt.
+``reverse``. Where ``spec`` and ``ref`` or ``no-maps`` name two messages it is an error: ``maps`` is
+``spec`` without this doubt.
 
 Source: MessageIndexes (Schema Registry 8), ProtobufKafkaSerializer (Apicurio Registry 3.1),
 ProtobufWireFormatEncoder (Glue Schema Registry 1.1).
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.typed.protobuf_schema import all_messages
-from pylog.typed.protobuf_wire import DELIMITED, WireError, varint_at, wire_fields
+from pylog.typed.protobuf_wire import DELIMITED, WireError, sized, varint_at, wire_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -138,6 +138,16 @@ class MessageIndexes:
 
     def _without_doubt(self, content: bytes) -> tuple[str | None, int]:
         found = self._by_path(content, _zigzag, is_reversed=False)
+        if found[0] is not None and found[1] > 1:
+            try:
+                named, _ = self._by_name(content)
+            except WireError:
+                named = None
+            if named is not None:
+                raise _DoubtError(
+                    f"it is a {found[0]} by Confluent's indexes, and a {named} by Apicurio's name: "
+                    "choose one as message_indexes or with --message-indexes, 'maps' or 'ref'"
+                )
         other, _ = self._by_path(content, _zigzag, is_reversed=False, counts_maps=False)
         if None not in {found[0], other} and found[0] != other:
             raise _DoubtError(
@@ -196,6 +206,11 @@ class MessageIndexes:
         absolute = f"{self._file.package}.{name}".removeprefix(".")
         found = [each for each in (name, absolute) if each in self._names]
         return found[0] if found else None, at + length
+
+
+def reference_to(name: bytes) -> bytes:
+    """Return what Apicurio writes before a message of a name."""
+    return sized(b"\x0a" + sized(name))
 
 
 _NONE = "the schema has no message"

@@ -37,6 +37,21 @@ def varint_at(content: bytes, at: int) -> tuple[int, int]:
             raise WireError(f"a number has more than 10 bytes at byte {at}")
 
 
+def varint(value: int) -> bytes:
+    """Return a number as `varint_at` reads it; of a negative one the two's complement."""
+    value &= (1 << 64) - 1
+    parts = []
+    while value > 0x7F:
+        parts.append((value & 0x7F) | 0x80)
+        value >>= 7
+    return bytes([*parts, value])
+
+
+def sized(content: bytes) -> bytes:
+    """Return bytes behind their length."""
+    return varint(len(content)) + content
+
+
 def wire_fields(content: bytes) -> Iterator[tuple[int, int, int | bytes]]:
     """Yield number, wire type and value of each field: numbers as they lie there, unsigned.
 

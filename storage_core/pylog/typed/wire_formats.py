@@ -11,11 +11,16 @@ AWS Glue            ``03``, a byte that says how the payload is compressed (``00
                     zlib), and the 16 bytes of a UUID
 ==================  ===============================================================================
 
+By headers, Apicurio names Protobuf's message in ``apicurio.protobuf.type`` (keys: ``….type.key``);
+version 3 has it before the payload, too, as with a prefix. A header
+``apicurio.value.encoding`` may say that Avro is JSON text, which is not read.
+
 Numbers are big-endian. What has neither a header nor a prefix with an id that is known belongs to
 no schema: the look of bytes decides nothing.
 
 Source: SchemaId, HeaderSchemaIdSerializer, DualSchemaIdDeserializer (Confluent 8.2);
-Default4ByteIdHandler, Legacy8ByteIdHandler, KafkaSerdeHeaders (Apicurio Registry 3.1);
+Default4ByteIdHandler, Legacy8ByteIdHandler, KafkaSerdeHeaders, AvroSerdeHeaders,
+ProtobufSerdeHeaders (Apicurio Registry 3.1), ProtobufKafkaSerializer (2.6 and 3.1);
 AWSSchemaRegistryConstants (Glue Schema Registry 1.1).
 """
 
@@ -29,6 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.columnar.arrow_buffers import present_rows
+from pylog.typed.protobuf_indexes import reference_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -49,6 +55,11 @@ _GLUE_ZLIB = 5
 _NUMBER, _GUID, _GLUE = 0, 1, 3
 _ID_BYTES = {bytes([_NUMBER]): _PREFIX_BYTES, bytes([_GUID]): _GUID_PREFIX_BYTES}
 """Of a header's content; behind them are Protobuf's message indexes."""
+
+
+_ENCODINGS = {"key": "apicurio.key.encoding", "value": "apicurio.value.encoding"}
+_MESSAGES = {"key": "apicurio.protobuf.type.key", "value": "apicurio.protobuf.type"}
+"""Of keys and values, the headers beside Apicurio's ids."""
 
 
 class Framing(Enum):
@@ -86,6 +97,27 @@ class FramedColumn(NamedTuple):
     data: npt.NDArray[np.uint8]
     groups: list[SchemaGroup]
     failures: dict[int, str]
+
+
+class _Headers:
+    """The headers of a column's rows, by name the last one."""
+
+    def __init__(self, headers: pa.Array) -> None:
+        ends = np.frombuffer(headers.buffers()[1], np.int32)
+        self._ends = ends[headers.offset : headers.offset + len(headers) + 1]
+        self._names = headers.values.field("key")
+        self._values = headers.values.field("value")
+
+    def last(self, name: str) -> dict[int, bytes]:
+        """Return the content of the rows' last header of that name."""
+        places = np.flatnonzero(_equal(self._names, name))
+        rows = np.searchsorted(self._ends, places, side="right") - 1
+        last = dict(zip(rows.tolist(), places.tolist(), strict=True))
+        return {
+            row: self._values[place].as_py() or b""
+            for row, place in last.items()
+            if 0 <= row < self._ends.size - 1
+        }
 
 
 def schema_headers(field: str) -> tuple[str, str, str]:
@@ -240,20 +272,13 @@ class _Framing:
 
     # By headers.
 
-    def _by_headers(self, headers: pa.Array) -> None:
-        ends = np.frombuffer(headers.buffers()[1], np.int32)
-        ends = ends[headers.offset : headers.offset + len(headers) + 1]
-        entries = headers.values
-        names = entries.field("key")
-        values = entries.field("value")
+    def _by_headers(self, column: pa.Array) -> None:
+        headers = _Headers(column)
         for name, framing, find in self._headers():
-            places = np.flatnonzero(_equal(names, name))
-            rows = np.searchsorted(ends, places, side="right") - 1
-            last = dict(zip(rows.tolist(), places.tolist(), strict=True))
             by_content: dict[bytes, list[int]] = {}
-            for row, place in last.items():
-                if 0 <= row < len(headers) and self._open[row]:
-                    by_content.setdefault(values[place].as_py() or b"", []).append(row)
+            for row, content in headers.last(name).items():
+                if self._open[row]:
+                    by_content.setdefault(content, []).append(row)
             for content, some in by_content.items():
                 group_rows = np.array(some, dtype=np.int64)
                 schema = find(content)
@@ -261,12 +286,36 @@ class _Framing:
                 if schema is None:
                     reason = f"no schema has the id {content.hex() or '(none)'} of header {name}"
                     self._refuse(group_rows, reason)
-                elif framing is Framing.CONFLUENT and indexes:
-                    values = {row: self._data[self._starts[row] : self._ends[row]] for row in some}
-                    behind = {row: indexes + each.tobytes() for row, each in values.items()}
+                elif framing is Framing.APICURIO:
+                    self._by_apicurio(headers, group_rows, schema)
+                elif indexes:
+                    behind = {row: indexes + self._value(row) for row in some}
                     self._take_made(behind, schema, framing)
                 else:
                     self._take(group_rows, schema, framing, 0)
+
+    def _by_apicurio(self, headers: _Headers, rows: Int64Array, schema: KnownSchema) -> None:
+        """Take values of one of Apicurio's schemas, as far as other headers allow it."""
+        if schema.type == "AVRO":
+            encodings = headers.last(_ENCODINGS[self._field])
+            as_text = [row for row in rows.tolist() if encodings.get(row) == b"JSON"]
+            self._refuse(np.array(as_text, np.int64), "it is Avro as JSON text, which is not read")
+            rows = rows[self._open[rows]]
+        elif schema.type == "PROTOBUF":
+            named = headers.last(_MESSAGES[self._field])
+            behind = {}
+            for row in rows.tolist():
+                reference, value = reference_to(named.get(row, b"")), self._value(row)
+                if row in named and not value.startswith(reference):
+                    behind[row] = reference + value
+            if behind:
+                self._take_made(behind, schema, Framing.APICURIO)
+            rows = rows[self._open[rows]]
+        if rows.size:
+            self._take(rows, schema, Framing.APICURIO, 0)
+
+    def _value(self, row: int) -> bytes:
+        return self._data[self._starts[row] : self._ends[row]].tobytes()
 
     def _headers(
         self,

@@ -124,6 +124,21 @@ def test_entries_of_maps_count_as_messages_or_do_not(index: int) -> None:
         assert name == (counted or left_out)
 
 
+def test_apicurios_name_may_be_confluents_indexes() -> None:
+    text = """
+        package p;
+        message A {} message B {} message C {} message D {} message No {}
+        message F { message G {} message H {} }
+    """
+    content = b"\x04\x0a\x02No"
+    for encoding, expected in {"maps": "p.F.H", "ref": "p.No"}.items():
+        (group,) = MessageIndexes(parse_proto(text), encoding).split(payloads_of([content]))
+        assert group.name == expected
+    (group,) = MessageIndexes(parse_proto(text), "spec").split(payloads_of([content]))
+    assert group.name is None
+    assert "it is a p.F.H by Confluent's indexes, and a p.No by Apicurio's name" in group.reason
+
+
 @pytest.mark.parametrize("index", range(6))
 def test_entries_that_a_registrys_text_shows_count(index: int) -> None:
     entry = "{ option map_entry = true; string key = 1; int64 value = 2; }"

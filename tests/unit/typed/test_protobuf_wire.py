@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.typed.protobuf_wire import WireError, varint_at, wire_fields
+from pylog.typed.protobuf_wire import WireError, sized, varint, varint_at, wire_fields
 
 
 def test_fields_of_every_wire_type() -> None:
@@ -47,3 +47,10 @@ def test_a_number_has_64_bits() -> None:
     assert varint_at(b"\xff" * 9 + b"\x01", 0) == (2**64 - 1, 10)
     with pytest.raises(WireError, match="more than 64 bits"):
         varint_at(b"\xff" * 9 + b"\x02", 0)
+
+
+@pytest.mark.parametrize("value", [0, 127, 128, 300, (1 << 64) - 1])
+def test_numbers_are_written_as_they_are_read(value: int) -> None:
+    assert varint_at(varint(value), 0) == (value, len(varint(value)))
+    assert varint(-1) == b"\xff" * 9 + b"\x01"
+    assert sized(b"ab") == b"\x02ab"

@@ -131,6 +131,40 @@ def test_ids_of_apicurio() -> None:
     assert payloads(by_content) == {0: (ONE, Framing.APICURIO, b"z")}
 
 
+def test_apicurio_names_the_message_in_a_header() -> None:
+    of_three = ("apicurio.value.contentId", (3).to_bytes(8))
+    named = ("apicurio.protobuf.type", b"Order")
+    reference = b"\x07\x0a\x05Order"
+    column = framed(
+        [b"", b"ab", reference + b"ab", b"c", b"d"],
+        [
+            [of_three, named],
+            [of_three, ("apicurio.protobuf.type", b"Old"), named],
+            [of_three, named],
+            [of_three, ("apicurio.protobuf.type.key", b"Order")],
+            [("apicurio.value.contentId", (2).to_bytes(8)), named],
+        ],
+    )
+    assert payloads(column) == {
+        0: (THREE, Framing.APICURIO, reference),
+        1: (THREE, Framing.APICURIO, reference + b"ab"),
+        2: (THREE, Framing.APICURIO, reference + b"ab"),
+        3: (THREE, Framing.APICURIO, b"c"),
+        4: (TWO, Framing.APICURIO, b"d"),
+    }
+
+
+def test_avro_as_json_text_is_refused() -> None:
+    of_two = ("apicurio.value.globalId", (2).to_bytes(8))
+    headers = [
+        [of_two, ("apicurio.value.encoding", b"JSON")],
+        [of_two, ("apicurio.value.encoding", b"BINARY")],
+    ]
+    column = framed([b'{"id":1}', b"x"], headers)
+    assert payloads(column) == {1: (TWO, Framing.APICURIO, b"x")}
+    assert column.failures == {0: "it is Avro as JSON text, which is not read"}
+
+
 def test_uuids_of_glue() -> None:
     prefix = uuid.UUID(int=5).bytes
     packed = zlib.compress(b"payload")
