@@ -118,7 +118,7 @@ def adopt_cluster(  # noqa: PLR0913 - keyword-only options, one for each thing a
         msg = "give at least one log directory"
         raise ValueError(msg)
     given_places = [into] if isinstance(into, str | os.PathLike) else list(into)
-    source = OldDisks(paths, None)
+    source = OldDisks(paths, None, reads_followers=False)
     move = _Move(source, given_places, nodes, cluster_id)
     for path in paths:
         for each in move.places.values():
@@ -172,6 +172,10 @@ class _Move:
                 "none of these disks has the metadata of the cluster: let a new cluster adopt the "
                 "topics, without --as-cluster"
             )
+        unnamed = [each.disks.first for each in source.nodes if each.node_id is None]
+        if unnamed:
+            reason = f"nothing tells whose it is: {META_PROPERTIES} is missing, or names no node"
+            raise LogDirectoryError(reason, printable_location(unnamed[0]))
         self._seed = seed_of(source.copies)
         self._metadata = source.metadata
         self._image = self._metadata.image
@@ -418,6 +422,7 @@ class _Move:
 
     def _notes(self) -> list[str]:
         found = [*self._source.notes(), *self._plan.notes()]
+        found += self._source.groups_behind(self._ends)
         voters = set(self._metadata.voters or self._image.controllers)
         given = {each.node.node_id for each in self._source.copies} & voters
         if len(given) < len(voters) // 2 + 1:

@@ -15,6 +15,9 @@ Source: KIP-101, KIP-279; ReplicationControlManager (Kafka 4.4).
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
+from functools import cached_property
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,18 +42,22 @@ from pylog.files.file_names import (
 from pylog.files.leader_epochs import read_epoch_entries
 from pylog.files.partition_metadata import format_uuid
 from pylog.internal_topics.versions import METADATA_VERSION
-from pylog.locations import is_remote, join, printable_location
+from pylog.locations import is_remote, join, location, printable_location
 from pylog.log_file.segment_windows import SegmentWindows
+from pylog.reading.coordinators import partition_for
 from pylog.reading.damage import DamageReport
+from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
 from pylog.reading.headers import header_windows
-from pylog.reading.internal_logs import CLUSTER_METADATA, metadata_values
-from pylog.reading.log_directory import ensure_known_topics
+from pylog.reading.internal_logs import CLUSTER_METADATA, coordinator_records, metadata_values
+from pylog.reading.log_directory import ensure_known_topics, open_directory
 from pylog.reading.log_view import LogView
+from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
 from pylog.record.batch_header import TRANSACTIONAL_FLAG_MASK
 from pylog.record.batch_scan import find_bad_checksum
 from pylog.recovery.access_records import access_records, bound_records
 from pylog.recovery.adoption_target import ensure_nothing_unfinished
 from pylog.recovery.cluster_info import ensure_one_cluster, opened
+from pylog.recovery.merge_endings import groups_behind
 from pylog.recovery.metadata_copies import cut_metadata, find_copies, furthest_metadata
 from pylog.text.words import named
 from pylog.writing.node import nodes_of
@@ -58,8 +65,9 @@ from pylog.writing.node import nodes_of
 if TYPE_CHECKING:
     import os
     import uuid
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.admin.consumer_groups import GroupListing
     from pylog.checks.report import RepairSummary
     from pylog.files.leader_epochs import EpochEntry
     from pylog.internal_topics.metadata_image import MetadataImage, TopicImage
@@ -182,8 +190,14 @@ def adopted_topics(
     nodes: Mapping[str, Node],
     image: MetadataImage | None,
     topics: Collection[str] | None,
+    *,
+    reads_followers: bool = True,
 ) -> list[AdoptedTopic]:
-    """Return what log directories have of topics, sorted by name."""
+    """Return what log directories have of topics, sorted by name.
+
+    Without ``reads_followers`` of a partition whose leader is here, in sync by the metadata, only
+    the leader's log is read.
+    """
     found: dict[str, list[LogView]] = defaultdict(list)
     for view in views:
         found[view.topic].append(view)
@@ -192,8 +206,16 @@ def adopted_topics(
         ensure_known_topics(sorted(topics), {*found, *known})
     places = {node: place for place, node in enumerate(dict.fromkeys(nodes.values()))}
     recorded = {path: [offsets_in(path, name) for name in _REACHED] for path in nodes}
+
+    def read(view: LogView, *, whole: bool) -> OldReplica:
+        directory = view.directory.log_directory
+        place = places[nodes[directory]]
+        if not whole:
+            return OldReplica(view, place, _NO_EPOCH, _NO_EPOCH, view.local_log_start_offset, -1)
+        return _replica(view, place, recorded[directory])
+
     return [
-        _adopted_topic(name, found[name], nodes, places, recorded, known.get(name))
+        _adopted_topic(name, found[name], nodes, read, known.get(name), reads_followers)
         for name in sorted({*found, *known} if topics is None else topics)
     ]
 
@@ -202,9 +224,9 @@ def _adopted_topic(
     name: str,
     views: Sequence[LogView],
     nodes: Mapping[str, Node],
-    places: Mapping[Node, int],
-    recorded: Mapping[str, Recorded],
+    read: Callable[..., OldReplica],
     image: TopicImage | None,
+    reads_followers: bool,  # noqa: FBT001 - of the function above
 ) -> AdoptedTopic:
     if image is not None:
         ids = {image.topic_id}
@@ -219,10 +241,11 @@ def _adopted_topic(
         )
         raise LogDirectoryError(reason, where)
     replicas: dict[int, list[OldReplica]] = defaultdict(list)
+    leaders = {} if reads_followers or image is None else _leaders_here(views, nodes, image)
     for view in views:
         node = nodes[view.directory.log_directory]
         registration = None if image is None else image.partitions.get(view.partition)
-        replica = _replica(view, places[node], recorded[view.directory.log_directory])
+        replica = read(view, whole=leaders.get(view.partition, node) is node)
         if registration is not None and node.node_id is not None:
             in_sync = {*registration.isr, *registration.eligible_leader_replicas}
             replica = replica._replace(
@@ -240,6 +263,20 @@ def _adopted_topic(
         },
         image,
     )
+
+
+def _leaders_here(
+    views: Iterable[LogView], nodes: Mapping[str, Node], image: TopicImage
+) -> dict[int, Node]:
+    """Return the nodes that lead partitions, in sync, and whose logs of them are here."""
+    found = {}
+    for view in views:
+        node = nodes[view.directory.log_directory]
+        registration = image.partitions.get(view.partition)
+        in_sync = () if registration is None else registration.isr
+        if registration is not None and node.node_id == registration.leader in in_sync:
+            found[view.partition] = node
+    return found
 
 
 def _replica(view: LogView, place: int, recorded: Recorded) -> OldReplica:
@@ -409,10 +446,20 @@ class OldDisks:
     """The old disks."""
 
     def __init__(
-        self, paths: Sequence[str | os.PathLike[str]], topics: Iterable[str] | None
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        topics: Iterable[str] | None,
+        *,
+        reads_followers: bool = True,
     ) -> None:
         self._paths = paths
         found = [opened(each) for each in paths]
+        whole = {location(each).rstrip("/") for each in paths}
+        parts = [
+            path
+            for path, (directory, _) in zip(paths, found, strict=True)
+            if directory not in whole
+        ]
         for path, _ in found:
             if not is_remote(path):
                 ensure_not_in_use(path)
@@ -423,11 +470,31 @@ class OldDisks:
         self.copies, self.errors = find_copies(self.nodes)
         self.copies = [each for each in self.copies if each.end_offset]
         self._seed, self.metadata = furthest_metadata(self.copies, self.errors)
-        chosen = candidates([each for _, each in found], by_path, self.image)
+        given = [each for path, each in found if path in whole]
+        chosen = candidates([*given, *map(open_directory, parts)], by_path, self.image)
         self.left_out = chosen.left_out
-        self.topics = adopted_topics(
-            chosen.views, by_path, self.image, None if topics is None else list(topics)
+        names = None if topics is None else list(topics)
+        if names is None and not given:
+            names = sorted({each.topic for each in chosen.views})  # those of the partitions given
+        known = adopted_topics(
+            chosen.views, by_path, self.image, names, reads_followers=reads_followers
         )
+        self.topics = [self._with_all_partitions(each) for each in known]
+
+    def _with_all_partitions(self, topic: AdoptedTopic) -> AdoptedTopic:
+        """Add partitions that a topic of coordinators has had, as the ids in the others say."""
+        if topic.image is not None or topic.name not in _OF_COORDINATORS:
+            return topic
+        ids = {
+            number: _ids_in(replicas[0].view)
+            for number, replicas in topic.replicas.items()
+            if replicas
+        }
+        count = likely_count(len(topic.replicas), ids)
+        more: dict[int, list[OldReplica]] = {
+            number: [] for number in range(len(topic.replicas), count)
+        }
+        return topic._replace(replicas={**topic.replicas, **more})
 
     @property
     def image(self) -> MetadataImage | None:
@@ -462,13 +529,30 @@ class OldDisks:
             found += _notes_of_metadata(self.image, self.topics)
         return found
 
+    @cached_property
+    def _listing(self) -> GroupListing | None:
+        if all(each.name != CONSUMER_OFFSETS_TOPIC for each in self.topics):
+            return None
+        try:
+            return groups(*self._paths)
+        except (LogStorageError, UnknownTopicOrPartitionError):  # which other findings tell
+            return None
+
     def expiring_groups(self) -> list[str]:
         """Return the groups with committed offsets that a broker deletes for their age."""
-        try:
-            found = groups(*self._paths).groups
-        except (LogStorageError, UnknownTopicOrPartitionError):  # which other findings tell
-            return []
+        found = [] if self._listing is None else self._listing.groups
         return [each.group_id for each in found if any(one.will_expire for one in each.offsets)]
+
+    def groups_behind(self, ends: Mapping[TopicPartition, int]) -> list[str]:
+        """Return a sentence about groups whose positions are after the ends of logs."""
+        found = [] if self._listing is None else groups_behind(self._listing, ends)
+        names = [
+            f"{each.group_id} at offset {each.before} of {each.topic}-{each.partition}, which ends "
+            f"at {each.offset}"
+            for each in found
+        ]
+        text = "the position of {} is not there any more: auto.offset.reset says where it goes on"
+        return [text.format(named(names, _SHOWN))] if names else []
 
     def left_behind(self, levels: Mapping[str, int]) -> list[str]:
         """Return sentences about metadata that does not come along to a cluster of some levels."""
@@ -535,3 +619,38 @@ def open_transactions(
         for place in unfinished
         if (replica := replicas[place]) is not None and replica.open_since is not None
     ]
+
+
+_MOST_PARTITIONS = 1000
+_DEFAULT_COUNT = 50  # offsets.topic.num.partitions, transaction.state.log.num.partitions
+_LOOKED_AT = 1000
+_OF_COORDINATORS = (CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC)
+
+
+def likely_count(known: int, ids: Mapping[int, Collection[str]]) -> int:
+    """Return how many partitions put ids where they are: as many as are known, if that does.
+
+    ``known`` also where none does, since the number was raised.
+    """
+
+    def fits(count: int) -> bool:
+        return all(
+            partition_for(each, count) == number for number, names in ids.items() for each in names
+        )
+
+    wanted = [known, *(each for each in (_DEFAULT_COUNT,) if each > known)]
+    return next(filter(fits, [*wanted, *range(known + 1, _MOST_PARTITIONS + 1)]), known)
+
+
+def _ids_in(view: LogView) -> set[str]:
+    """Return the first ids in the keys of a coordinator's log: after the version, in all of them.
+
+    Source: OffsetCommitKey, GroupMetadataKey, ConsumerGroupMetadataKey, TransactionLogKey (4.4).
+    """
+    found: set[str] = set()
+    with suppress(LogStorageError):
+        for record in islice(coordinator_records(view), _LOOKED_AT):
+            key = record.key or b""
+            length = int.from_bytes(key[2:4], "big")
+            found.add(key[4 : 4 + length].decode(errors="replace"))
+    return found - {""}

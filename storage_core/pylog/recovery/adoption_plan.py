@@ -280,6 +280,9 @@ class AdoptionPlan:
                 "a broker deletes them soon after its start, unless this is raised before, or they "
                 "are committed anew"
             )
+        if is_grouped:
+            same = [each for each in self.partitions if each.name == each.topic.name]
+            self._notes += source.groups_behind({e.target: self._ends[e.target] for e in same})
         if self._target.is_new and not self._target.voters:
             self._notes.append(
                 "if other controllers vote in this cluster, give their log directories, too"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -154,6 +155,14 @@ def test_contradictions_are_told_and_nothing_is_made(
 def test_disks_without_metadata_are_for_the_other_way(tmp_path: Path) -> None:
     with pytest.raises(LogDirectoryError, match="without --as-cluster"):
         pylog.jobs.adopt_cluster(old(tmp_path / "old"), into=tmp_path / "new")
+
+
+def test_a_disk_that_names_no_node_is_refused(tmp_path: Path) -> None:
+    given = disks(tmp_path)
+    (given[2] / "meta.properties").unlink()
+    shutil.rmtree(given[2] / METADATA)
+    with pytest.raises(LogDirectoryError, match="nothing tells whose it is"):
+        pylog.jobs.adopt_cluster(*given, into=tmp_path / "new", nodes=[1])
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:

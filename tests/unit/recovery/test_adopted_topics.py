@@ -12,7 +12,7 @@ import pytest
 
 import pylog
 from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
-from pylog.recovery.adopted_topics import OldDisks
+from pylog.recovery.adopted_topics import OldDisks, likely_count
 from tests.support.adopted_disks import (
     DIRECTORY_ID,
     LEVEL,
@@ -23,7 +23,7 @@ from tests.support.adopted_disks import (
     old,
     properties,
 )
-from tests.support.batches import batch_v2, plain_records
+from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.damage import flip
 from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
 from tests.support.metadata_log import config_record, topic_record, write_metadata_log
@@ -31,6 +31,8 @@ from tests.support.metadata_rows import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from tests.support.golden import GoldenRoot
 
 
 def test_the_replica_of_the_last_leader_is_taken_though_another_is_longer(tmp_path: Path) -> None:
@@ -305,3 +307,89 @@ def test_what_is_bound_to_remote_storage_is_named(tmp_path: Path) -> None:
     notes = OldDisks([known(tmp_path / "old", more=more)], None).notes()
     assert any("remote.log.storage.system.enable=true" in each for each in notes)
     assert any("are not understood, and not used (types 99)" in each for each in notes)
+
+
+def test_a_partition_that_was_given_by_its_path_comes_alone(tmp_path: Path) -> None:
+    source = old(tmp_path / "old", partitions=(0, 1))
+    shutil.copytree(source / "t-0", source / "u-0")
+    done = pylog.adopt(source / "t-1", into=formatted(tmp_path / "new"))
+    assert [(each.topic, each.partition, each.source) for each in done.partitions] == [
+        ("t", 0, None),
+        ("t", 1, str(source / "t-1")),
+    ]
+
+
+def placed(names: Sequence[str], count: int) -> dict[int, set[str]]:
+    """Return where ids are: by Java's hash of a string, as its language specification has it."""
+    found: dict[int, set[str]] = {}
+    for name in names:
+        value = sum(ord(c) * 31 ** (len(name) - 1 - at) for at, c in enumerate(name)) % 2**32
+        value -= 2**32 if value >= 2**31 else 0
+        found.setdefault(abs(value) % count, set()).add(name)
+    return found
+
+
+GROUPS = [f"group-{number}" for number in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("known", "count", "expected"),
+    [(48, 50, 50), (50, 50, 50), (45, 47, 47), (7, 12, 12), (60, 60, 60)],
+)
+def test_ids_say_how_many_partitions_a_topic_of_coordinators_has(
+    known: int, count: int, expected: int
+) -> None:
+    here = {at: names for at, names in placed(GROUPS, count).items() if at < known}
+    assert likely_count(known, here) == expected
+    assert likely_count(known, {}) == known
+    assert likely_count(known, {0: set(GROUPS)}) == known  # no number puts them all there
+
+
+def test_partitions_that_ids_tell_of_begin_empty(tmp_path: Path) -> None:
+    """Else a coordinator would look for groups in other partitions than they are in."""
+    source, target = old(tmp_path / "old"), formatted(tmp_path / "new")
+    for number, names in placed(GROUPS, 5).items():
+        if number < 4:
+            keys = [
+                b"\0\1" + len(each).to_bytes(2, "big") + each.encode() for each in sorted(names)
+            ]
+            rows = [Stored(at, 1, each + b"\0\1t\0\0\0\0", None) for at, each in enumerate(keys)]
+            write_partition(source, {0: [batch_v2(rows)]}, name=f"__consumer_offsets-{number}")
+    done = pylog.adopt(source, into=target)
+    assert done.losses == ["__consumer_offsets-4: no disk has it, and it begins empty"]
+
+
+def test_positions_of_groups_after_the_end_are_told(
+    golden_root: GoldenRoot, tmp_path: Path
+) -> None:
+    source = tmp_path / "old"
+    shutil.copytree(golden_root.case("4.3.0/internal-logdir"), source)
+    whole = pylog.adopt(source, into=formatted(tmp_path / "1"), dry_run=True)
+    assert not any("auto.offset.reset" in each for each in whole.notes)
+    for each in (source / "orders-1").glob("0*"):
+        each.unlink()
+    (source / "orders-1" / f"{0:020d}.log").write_bytes(b"")
+    for adopted in (
+        pylog.adopt(source, into=formatted(tmp_path / "2"), dry_run=True),
+        pylog.jobs.adopt_cluster(source, into=tmp_path / "3", endpoints={1: "h:1"}, dry_run=True),
+    ):
+        [note] = [each for each in adopted.notes if "auto.offset.reset" in each]
+        assert "of orders-1, which ends at 0" in note
+
+
+def test_of_followers_nothing_is_read_where_it_does_not_decide(tmp_path: Path) -> None:
+    leader = known(tmp_path / "1", 1, (1, 2))
+    follower = known(tmp_path / "2", 2, (1, 2), epochs=(0, 0, 0))
+
+    def ends(*disks: Path) -> list[tuple[int, int]]:
+        [topic] = OldDisks(disks, None, reads_followers=False).topics
+        return [(each.node, each.end_offset) for each in topic.replicas[0]]
+
+    assert ends(leader, follower) == [(0, 20), (1, 0)]
+    assert ends(follower) == [(0, 30)]
+    assert [
+        each.end_offset for each in OldDisks([leader, follower], None).topics[0].replicas[0]
+    ] == [
+        30,
+        20,
+    ]
