@@ -26,6 +26,7 @@ from pylog.reading.internal_logs import CLUSTER_METADATA, bootstrap_image
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.reading.log_view import first_timestamp
 from pylog.recovery.metadata_copies import (
+    cut_metadata,
     find_copies,
     furthest_metadata,
     seed_of,
@@ -36,14 +37,14 @@ from pylog.recovery.starting_versions import (
     release_of,
     versions_that_do_not_start,
 )
-from pylog.text.words import named
+from pylog.text.words import counted, named
 from pylog.writing.node import nodes_of
 from pylog.writing.node_disks import is_of_a_broker
 from pylog.writing.node_metadata import BOOTSTRAP_CHECKPOINT
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pylog.internal_topics.access_image import AccessControlEntry, ClientQuota, ScramUser
     from pylog.internal_topics.metadata_image import Endpoint
@@ -355,7 +356,7 @@ def info(*paths: str | os.PathLike[str]) -> ClusterInfo:
         users=image.access.users,
         quotas=image.access.quotas,
         broker_configs=_broker_configs(image),
-        errors=[*errors, *attempts.errors],
+        errors=[*errors, *_lost_metadata(nodes, views, copies), *attempts.errors],
     )
 
 
@@ -416,6 +417,27 @@ def _why_refused(node: Node, views: Mapping[str, LogDirectory]) -> str | None:
             if each.effect is Effect.REFUSES:
                 return f"{printable_location(each.path)}: {each.message}"
     return None
+
+
+def _lost_metadata(
+    nodes: Iterable[Node], views: Mapping[str, LogDirectory], copies: Sequence[MetadataCopy]
+) -> Iterator[LogStorageError]:
+    """Yield where metadata were, and are not there any more."""
+    empty = {copy.node for copy in copies} - {copy.node for copy in copies if copy.end_offset}
+    for copy in copies:
+        yield from map(LogDirectoryError, cut_metadata(copy))
+    for node in nodes:
+        count = sum(
+            each.topic_partition != CLUSTER_METADATA
+            for path in node.disks.metas
+            for each in views.get(path, ())
+        )
+        if count and node.is_kraft and (node in empty or node.disks.has_lost_metadata):
+            reason = (
+                "the log of the cluster's metadata is empty or gone, and "
+                f"{counted(count, 'partition')} would be set aside as -stray"
+            )
+            yield LogDirectoryError(reason, printable_location(node.disks.first))
 
 
 def _bootstrap_features(node: Node) -> dict[str, int]:

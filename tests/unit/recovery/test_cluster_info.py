@@ -202,3 +202,15 @@ def test_a_snapshot_without_its_end_says_which_versions_start(tmp_path: Path) ->
     write_snapshot(disk / METADATA, 70, [feature_record(25)], has_footer=False)
     found = pylog.info(disk)
     assert (found.starts_on, len(found.errors)) == (["4.0", "4.1", "4.2", "4.3", "4.4"], 1)
+
+
+def test_metadata_that_were_there_are_missed(tmp_path: Path) -> None:
+    disk = known(tmp_path / "1")
+    assert pylog.info(disk).errors == []
+    (disk / METADATA / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n5 90\n")
+    [error] = pylog.info(disk).errors
+    assert "its leader epochs reach to 90" in str(error)
+    (disk / METADATA / "leader-epoch-checkpoint").unlink()
+    segment_path(disk / METADATA, 0).write_bytes(b"")
+    [error] = pylog.info(disk).errors
+    assert "1 partition would be set aside as -stray" in str(error)
