@@ -16,8 +16,9 @@ from pylog.columnar.arrow_buffers import allocate
 from pylog.kernels import decode_avro as kernel
 from pylog.kernels.decode_avro import copy_spans, decode_avro, measure_spans
 from pylog.typed.avro_columns import Form
+from pylog.typed.avro_defaults import encoded_long
 from pylog.typed.avro_program import AvroProgram
-from pylog.typed.decoder import Decoded, DecodedTooLargeError
+from pylog.typed.decoder import Decoded, DecodedTooLargeError, Payloads
 from pylog.typed.uuid_text import uuid_texts
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from pylog.typed.avro_columns import AvroColumn, ColumnBuffer
     from pylog.typed.avro_schema import AvroType
-    from pylog.typed.decoder import Payloads
 
 MOST_BYTES = 1 << 29
 """Of all columns that one call makes."""
@@ -58,7 +58,9 @@ class AvroDecoder:
     """
 
     def __init__(self, writer: AvroType, reader: AvroType, *, is_raw_bytes: bool = False) -> None:
-        self._program = AvroProgram(writer, reader, is_raw_bytes=is_raw_bytes)
+        is_raw = is_raw_bytes and writer.kind == "bytes"
+        self._adds_lengths = is_raw and bool(writer.logical)
+        self._program = AvroProgram(writer, reader, is_raw_bytes=is_raw and not writer.logical)
         self._layout = self._program.layout
         self._items_a_payload = np.ones(self._layout.level_count)
         self._is_nullable = reader.kind == "null" or any(
@@ -72,6 +74,8 @@ class AvroDecoder:
 
     def decode(self, payloads: Payloads) -> Decoded:
         """Return a value for each payload; see `Decoder`."""
+        if self._adds_lengths:
+            payloads = _with_lengths(payloads)
         memory = _Memory(self._layout.buffers, self._estimate(len(payloads)))
         failures = self._run(payloads, memory)
         made = _Arrays(payloads.data, self._program.literals, memory)
@@ -123,6 +127,17 @@ class AvroDecoder:
             path = path.replace("[]", f"[{place}]", 1)
         reason = self._program.refusals.get(step) or _REASONS[why].format(detail)
         return f"{path}: {reason}" if path else reason
+
+
+def _with_lengths(payloads: Payloads) -> Payloads:
+    """Return payloads that start with how many bytes follow: of the few that have none."""
+    data, starts, ends = payloads
+    contents = [
+        data[start:end].tobytes() for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+    made = [encoded_long(len(each)) + each for each in contents]
+    bounds = np.cumsum([0, *map(len, made)], dtype=np.int64)
+    return Payloads(np.frombuffer(b"".join(made), np.uint8), bounds[:-1], bounds[1:])
 
 
 class _Memory:

@@ -73,13 +73,16 @@ class AvroEncoder:
         self, schema: AvroType, *, is_json: bool = True, is_raw_bytes: bool = False
     ) -> None:
         self._is_json = is_json
-        self._is_raw = is_raw_bytes and schema.kind == "bytes" and not schema.logical
+        self._is_raw = is_raw_bytes and schema.kind == "bytes"
         self._schema = schema
         self._write = self._writer(schema)
 
     def encode(self, value: object) -> bytes:
         """Return a value in binary; `UnencodableError` if it does not follow the schema."""
-        return self._content(self._schema, value) if self._is_raw else self._write(value)
+        if not self._is_raw:
+            return self._write(value)
+        is_decimal = self._schema.logical == "decimal"
+        return (_digits if is_decimal else self._content)(self._schema, value)
 
     def _writer(self, kind: AvroType) -> _Write:
         if kind.kind == "record":
@@ -301,6 +304,11 @@ def _enum(kind: AvroType, value: object) -> bytes:
 
 
 def _decimal(kind: AvroType, value: object) -> bytes:
+    return _sized(kind, _digits(kind, value))
+
+
+def _digits(kind: AvroType, value: object) -> bytes:
+    """Return a decimal's digits as bytes, without a length."""
     if not isinstance(value, (int, Decimal)) or isinstance(value, bool):
         raise _refusal(kind, value)
     whole = unscaled(str(value), kind.scale, kind.precision)
@@ -310,7 +318,7 @@ def _decimal(kind: AvroType, value: object) -> bytes:
         return whole.to_bytes(kind.size, "big", signed=True)
     # As few bytes as hold it, as BigInteger.toByteArray of Java.
     bits = (whole if whole >= 0 else ~whole).bit_length()
-    return _sized(kind, whole.to_bytes(bits // 8 + 1, "big", signed=True))
+    return whole.to_bytes(bits // 8 + 1, "big", signed=True)
 
 
 def _date(kind: AvroType, value: object) -> bytes:

@@ -105,7 +105,7 @@ class AvroProgram:
         self._nullable = -1  # the last step that may make a value present
         self._later: list[tuple[_Later, int]] = []
         root = self.layout.root
-        if is_raw_bytes and writer.kind == "bytes" and not writer.logical:
+        if is_raw_bytes:
             self._emit_rest(reader, root)
         else:
             self._resolve(writer, reader, root)

@@ -15,7 +15,7 @@ from pylog.typed.protobuf_schema import (
     ProtoMessage,
     unescaped,
 )
-from pylog.typed.protobuf_wire import WireError, wire_fields
+from pylog.typed.protobuf_wire import DELIMITED, VARINT, WireError, wire_fields
 
 _TYPES = (
     *("", "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32", "bool", "string"),
@@ -43,8 +43,8 @@ class _Fields(dict[int, list[int | bytes]]):
 
     def integer(self, number: int) -> int:
         found = [each for each in self.get(number, []) if isinstance(each, int)]
-        value = found[-1] if found else 0
-        return value - (1 << 64) if value >> 63 else value
+        value = (found[-1] if found else 0) & 0xFFFF_FFFF  # all are of 32 bits
+        return value - (1 << 32) if value >> 31 else value
 
     def messages(self, number: int) -> list[_Fields]:
         return [_fields(each) for each in self.bytes(number)]
@@ -52,8 +52,9 @@ class _Fields(dict[int, list[int | bytes]]):
 
 def _fields(content: bytes) -> _Fields:
     found = _Fields()
-    for number, _, value in wire_fields(content):
-        found.setdefault(number, []).append(value)
+    for number, kind, value in wire_fields(content):
+        if kind in {VARINT, DELIMITED}:  # others are no fields of a descriptor
+            found.setdefault(number, []).append(value)
     return found
 
 

@@ -185,6 +185,18 @@ def test_bare_bytes_of_confluent_have_no_length() -> None:
     assert result.values.to_pylist() == [b"", b"\xff\xff", b"abc"]
 
 
+def test_bare_decimals_of_confluent_have_no_length() -> None:
+    # Its serializers and deserializers look at the type alone, not at what it stands for.
+    decimal = parse_schema('{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}')
+    decoder = AvroDecoder(decimal, decimal, is_raw_bytes=True)
+    result = decoder.decode(payloads([b"\x02\x64", b"\xff", b"\x7f" * 5]))
+    assert result.values.to_pylist() == [Decimal("6.12"), Decimal("-0.01"), None]
+    assert list(result.failures) == [2]
+    either = parse_schema('["null",{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}]')
+    found = AvroDecoder(either, either, is_raw_bytes=True).decode(payloads([b"\x02\x02\x64"]))
+    assert found.values.to_pylist() == [Decimal("1.00")]
+
+
 def test_payloads_may_lie_anywhere_in_the_data() -> None:
     text = parse_schema('"string"')
     data = np.frombuffer(b"xx\x06abcyy\x02dz", dtype=np.uint8)

@@ -6,6 +6,7 @@ import base64
 import random
 
 import pytest
+from google.protobuf import descriptor_pb2
 
 from pylog.typed.protobuf_descriptor import read_descriptor
 from tests.unit.typed.confluent_values import CONFLUENT
@@ -26,6 +27,15 @@ def test_a_group_is_refused() -> None:
     message = b"\x0a\x01M\x12" + bytes([len(field)]) + field
     with pytest.raises(ValueError, match="'g' is a group"):
         read_descriptor(b"\x22" + bytes([len(message)]) + message)
+
+
+def test_a_number_has_the_32_bits_that_googles_library_takes_of_it() -> None:
+    value = b"\x0a\x01A\x10\xff\xff\xff\xff\x0f\x11" + bytes(8)
+    enum = b"\x0a\x01E\x12" + bytes([len(value)]) + value
+    content = b"\x2a" + bytes([len(enum)]) + enum
+    google = descriptor_pb2.FileDescriptorProto.FromString(content)
+    assert google.enum_type[0].value[0].number == -1
+    assert read_descriptor(content).enums[0].names == {-1: "A"}
 
 
 def test_random_changes_of_a_descriptor_are_errors_or_descriptors() -> None:
