@@ -123,6 +123,8 @@ class PylogBatchReader(DataSourceReader):
                 leave_page_cache=options.leave_page_cache,
             )
             tasks = planned.plan()
+        if self._typed is not None:
+            tasks = [each for each in tasks if self._typed.reads(each.topic_partition.topic)]
         groups = pack(
             tasks,
             options,

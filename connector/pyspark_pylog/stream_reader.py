@@ -39,7 +39,7 @@ from pyspark_pylog.stream_batches import (
 )
 from pyspark_pylog.stream_offset import INITIAL, StreamOffset, by_topic, is_initial
 from pyspark_pylog.task_packing import pack
-from pyspark_pylog.typed_columns import typed_records
+from pyspark_pylog.typed_columns import ensure_all_typed, typed_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -77,6 +77,7 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._typed = typed_records(options)
         if self._typed is not None:  # schemas may be registered while the query runs
+            ensure_all_typed(self._typed)
             self._typed = self._typed.following(partial(typed_records, options))
         self._schema = arrow_schema(schema, self._typed)
         self._delay = TriggerDelay(options.min_offsets_per_trigger, options.max_trigger_delay)

@@ -41,6 +41,7 @@ from pyspark.sql.types import (
 )
 
 import pylog
+from pylog.errors import NoSchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,6 +86,17 @@ def typed_records(options: LoadOptions) -> TypedRecords | None:
         return None
     arguments: dict[str, Any] = {**options.choice, **options.formats}
     return pylog.scan(options.directory(), **arguments).typed
+
+
+def ensure_all_typed(typed: TypedRecords) -> None:
+    """Raise `NoSchemaError` for a stream with topics without a schema: none of it is passed over.
+
+    Their offsets would count as read, also where a schema is registered later.
+    """
+    if typed.bare:
+        raise NoSchemaError(
+            f"no schema is known for {', '.join(sorted(typed.bare))}: subscribe to the other topics"
+        )
 
 
 def spark_columns(typed: TypedRecords) -> dict[str, DataType]:

@@ -124,6 +124,12 @@ def export(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     if not scan.schema.names:
         msg = "no column to export: name at least one"
         raise ValueError(msg)
+    if not scan.has_one_schema and TOPIC_FIELD not in path and suffix != ".jsonl":
+        msg = (
+            f"the topics have columns of their own, which one {suffix} cannot hold: {TOPIC_FIELD} "
+            "in its name makes a file for each"
+        )
+        raise ValueError(msg)
     tasks = scan.plan()
     scan.scanned.report_to(progress, scan.plan)
     by_path: dict[str, list[ScanTask]] = {} if TOPIC_FIELD in path else {path: []}
@@ -138,7 +144,9 @@ def export(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     for each, own_tasks in by_path.items():
         with _complete_file(each, overwrite=overwrite) as temporary:
             rows = 0
-            with open_sink(suffix, temporary, scan.schema, values, compression) as write:
+            topic = own_tasks[0].topic_partition.topic if TOPIC_FIELD in path else None
+            schema = scan.schema if topic is None else scan.schema_of(topic)
+            with open_sink(suffix, temporary, schema, values, compression) as write:
                 for batch in _batches(scan, own_tasks, masking):
                     write(batch)
                     rows += batch.num_rows

@@ -141,6 +141,11 @@ class Search:
         self._is_complete = self._matches != self._scan.limit
 
     @property
+    def without_schema(self) -> Mapping[str, str]:
+        """See `Scan.without_schema`: topics without fields that ``where`` could be about."""
+        return self._scan.without_schema
+
+    @property
     def summary(self) -> SearchSummary:
         """The counts of the search so far: partitions, matches, bytes."""
         scanned = self._scan.scanned
@@ -343,8 +348,10 @@ def _narrowed(
     """Return the part of a scan that passes a condition on fields, or its inverse."""
     if condition is None:
         return planned
-    types = {} if planned.typed is None else planned.typed.types
-    where = field_filter.FieldFilter.of(condition, types, inverted_with=inverted_with)
+    topics = dict.fromkeys(view.topic for view in planned.partitions)
+    where = field_filter.FieldFilter.of_scan(
+        condition, planned.typed, topics, inverted_with=inverted_with
+    )
     return planned.narrowed(where=where, limit=limit)
 
 

@@ -42,8 +42,13 @@ class TypedValues:
         given = {"key": self.key_format, "value": self.value_format}
         return tuple(name for name, each in given.items() if each is not None)
 
-    def arguments(self, paths: tuple[str, ...], *, follows: bool = False) -> dict[str, Any]:
-        """Return the choice as arguments of `pylog.scan`; ``paths`` are what the command reads."""
+    def arguments(
+        self, paths: tuple[str, ...], *, topics: str | None = None, follows: bool = False
+    ) -> dict[str, Any]:
+        """Return the choice as arguments of `pylog.scan`; ``paths`` are what the command reads.
+
+        ``topics`` are those of `pylog.jobs.ValueFormat`.
+        """
         if not self.columns:
             self._check_unused()
             return {}
@@ -74,6 +79,7 @@ class TypedValues:
                     version=(self.subject_version if is_main else None) or "latest",
                     message=self.message if is_main else None,
                     message_indexes=self.message_indexes,
+                    topics=topics,
                 )
         return arguments
 
@@ -159,6 +165,21 @@ typed_values = packed(
     ),
 )
 """Gives a command's function the argument ``typed``, `TypedValues`."""
+
+
+def tell_without_schema(scan: Scan) -> None:
+    """Say which topics are bytes; `NoSchemaError` if all of them are."""
+    bare = {name: why for name, why in scan.without_schema.items() if name in _topics_of(scan)}
+    if not bare:
+        return
+    if bare.keys() == _topics_of(scan):
+        raise pylog.errors.NoSchemaError(next(iter(bare.values())))
+    columns = " and ".join(f"{each}s" for each in scan.typed_columns)
+    tell("note", f"no schema, so that {columns} are bytes: {', '.join(sorted(bare))}")
+
+
+def _topics_of(scan: Scan) -> set[str]:
+    return {view.topic for view in scan.partitions}
 
 
 def tell_undecodable(scan: Scan) -> bool:

@@ -17,7 +17,7 @@ from pylog.reading.filtered_decode import RowFilter
 from pylog.typed.field_condition import parse_condition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Self
 
     import numpy.typing as npt
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyarrow import acero
 
     from pylog.reading.record_filter import RecordFilter
+    from pylog.reading.typed_records import TypedRecords
 
     BoolArray = npt.NDArray[np.bool_]
 else:
@@ -65,6 +66,18 @@ class ExpressionTest:
 
 
 @dataclass(frozen=True, slots=True)
+class ByTypeTest:
+    """Tests for columns of different types: by the types that a batch has."""
+
+    tests: Mapping[tuple[pa.DataType, ...], RowTest]
+    columns: tuple[str, ...]
+
+    def mask(self, rows: pa.RecordBatch) -> BoolArray:
+        """See `RowTest`."""
+        return self.tests[tuple(rows.schema.types)].mask(rows)
+
+
+@dataclass(frozen=True, slots=True)
 class FieldFilter:
     """A test of decoded columns, or its inverse together with a filter of bytes.
 
@@ -75,10 +88,50 @@ class FieldFilter:
     inverted_with
         Not None: the records pass that do not pass both the test and this filter, which is about
         the bytes of keys and values.
+    topics
+        Not None: the only topics that have what the test is about. Of others no record passes.
     """
 
     test: RowTest
     inverted_with: RecordFilter | None = None
+    topics: frozenset[str] | None = None
+
+    @classmethod
+    def of_scan(
+        cls,
+        condition: str,
+        typed: TypedRecords | None,
+        topics: Iterable[str],
+        *,
+        inverted_with: RecordFilter | None = None,
+    ) -> Self:
+        """Return the filter of a condition for the topics of a scan, whatever types each has.
+
+        Raises
+        ------
+        ValueError
+            It fits the columns of no topic.
+        """
+        if typed is None or typed.has_one_schema:
+            columns = {} if typed is None else typed.types
+            return cls.of(condition, columns, inverted_with=inverted_with)
+        fitting, tests, errors = set(), {}, []
+        used: tuple[str, ...] = ()
+        for topic in topics:
+            columns = typed.types_of(topic)
+            if not columns:
+                continue
+            try:
+                test = cls.of(condition, columns).test
+            except ValueError as error:
+                errors.append(error)
+                continue
+            fitting.add(topic)
+            used = test.columns
+            tests[tuple(columns[name] for name in used)] = test
+        if not fitting:
+            raise errors[0] if errors else ValueError("no topic here has a schema")
+        return cls(ByTypeTest(tests, used), inverted_with, frozenset(fitting))
 
     @classmethod
     def of(
@@ -102,6 +155,10 @@ class FieldFilter:
             )
             raise ValueError(msg)
         return cls(ExpressionTest(*parse_condition(condition, columns)), inverted_with)
+
+    def covers(self, topic: str) -> bool:
+        """Whether records of a topic can pass."""
+        return self.topics is None or topic in self.topics
 
     @property
     def byte_columns(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,6 +59,9 @@ else:
     record_filter = LazyModule("pylog.reading.record_filter")
     typed_choice = LazyModule("pylog.reading.typed_choice")
     typed_records = LazyModule("pylog.reading.typed_records")
+
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def select_views(
@@ -316,14 +320,17 @@ class Scan:
             raise ValueError(msg)
         limits = [each for each in (self.limit, limit) if each is not None]
         options = self._options
+        views, tasks = self.partitions, None
         if where is not None and not isinstance(where, record_filter.RecordFilter):
             if options.typed is None:
                 msg = "fields are tested of a scan with value_format or key_format"
                 raise ValueError(msg)
             options = replace(options, typed=options.typed.tested_by(where))
+            views = [view for view in views if where.covers(view.topic)]
+            tasks = [each for each in self.plan() if where.covers(each.topic_partition.topic)]
             where = None
         part = Scan(
-            covered_views(self.partitions, where),
+            covered_views(views, where),
             replace(self._wanted, where=record_filter.conjunction(self._wanted.where, where)),
             self.schema if columns is None else self._schema_of(columns),
             options,
@@ -331,7 +338,7 @@ class Scan:
         )
         part.damage, part.scanned, part._ranges = self.damage, self.scanned, self._ranges
         if where is None:
-            part._tasks = self.plan()
+            part._tasks = self.plan() if tasks is None else tasks
             part._is_of_last_records = self._is_of_last_records
         return part
 
@@ -350,6 +357,24 @@ class Scan:
         """Which of ``key`` and ``value`` are decoded by schemas."""
         typed = self._options.typed
         return () if typed is None else tuple(typed.columns)
+
+    @property
+    def without_schema(self) -> Mapping[str, str]:
+        """Topics whose keys or values have no schema, and stay bytes or are left out: why."""
+        typed = self._options.typed
+        return {} if typed is None else typed.bare
+
+    def schema_of(self, topic: str) -> pa.Schema:
+        """Return the schema of a topic's batches, where topics have columns of their own.
+
+        Examples
+        --------
+        >>> scan = pylog.scan("kafka/intact", topics="orders", columns=["key", "offset"])
+        >>> scan.schema_of("orders").names
+        ['key', 'offset']
+        """
+        typed = self._options.typed
+        return self.schema if typed is None else typed.of_topic(self.schema, topic)
 
     def tests_while_decoding(self, columns: Collection[str], *, is_for_one_thread: bool) -> bool:
         """Return whether rows can be tested by some columns before the other ones are decoded.
@@ -416,11 +441,26 @@ class Scan:
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the records as an Arrow stream; memory stays bounded. Plans now, reads later."""
+        self._ensure_one_schema()
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
 
     def to_table(self) -> pa.Table:
         """Return all records in memory."""
+        self._ensure_one_schema()
         return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+
+    @property
+    def has_one_schema(self) -> bool:
+        """Whether all batches have `schema`; else each topic's have that of `schema_of`."""
+        return self.typed is None or self.typed.has_one_schema
+
+    def _ensure_one_schema(self) -> None:
+        if not self.has_one_schema:
+            msg = (
+                "the topics of this scan have columns of their own: take its batches one by one "
+                "(to_batches), or read one topic at a time"
+            )
+            raise ValueError(msg)
 
     def to_polars(self) -> pl.DataFrame:
         """Return all records as a Polars DataFrame; `pylog.polars.scan` reads what a query needs.
@@ -529,6 +569,15 @@ class Scan:
         schema = record_schema(("offset",))
         for task in self.plan():
             yield task, self.reader_of(task, schema).count()
+
+
+def _typed_views(views: list[LogView], typed: TypedRecords) -> list[LogView]:
+    """Leave out the topics that have no schema, and say so."""
+    left_out = {view.topic for view in views if not typed.reads(view.topic)}
+    if left_out:
+        names = ", ".join(sorted(left_out))
+        _LOGGER.warning("not read, for there is no schema: %s. Name the topics to read", names)
+    return [view for view in views if view.topic not in left_out]
 
 
 @names_nearest_keyword
@@ -670,10 +719,16 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     typed = None
     if (value_format, key_format) != (None, None):
         typed = typed_choice.typed_records(
-            path, views, read_mode, value=value_format, key=key_format
+            *(path, views, read_mode),
+            value=value_format,
+            key=key_format,
+            is_named=(topics, assign) != (None, None),
         )
+        views = _typed_views(views, typed)
     if condition is not None:
-        fields = field_filter.FieldFilter.of(condition, {} if typed is None else typed.types)
+        of_topics = dict.fromkeys(view.topic for view in views)
+        fields = field_filter.FieldFilter.of_scan(condition, typed, of_topics)
+        views = [view for view in views if fields.covers(view.topic)]
         typed = typed and typed.tested_by(fields)
     make_schema = record_schema if typed is None else typed.schema
     schema = make_schema(

@@ -201,12 +201,27 @@ def _merged(sources: Sequence[_Source], *, is_reversed: bool) -> Iterator[pa.Rec
                 blocks.append(block)
                 places.append(np.full(block.ranks.size, own))
         ranks = np.concatenate([block.ranks for block in blocks])
-        rows = _one_batch([block.rows for block in blocks])
         # Stable, so that a partition's own order stays.
         order = np.lexsort((np.concatenate(places), ranks))
-        yield rows if len(blocks) == 1 else rows.take(fixed_width_array(order))
+        yield from _ordered([block.rows for block in blocks], order)
         first.advance()
         waiting = [each for each in waiting if each.block is not None]
+
+
+def _ordered(
+    blocks: list[pa.RecordBatch], order: npt.NDArray[np.int64]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of blocks in an order that leaves each block's own as it is."""
+    if len(blocks) == 1:
+        yield blocks[0]
+    elif all(each.schema.equals(blocks[0].schema) for each in blocks):
+        yield _one_batch(blocks).take(fixed_width_array(order))
+    else:  # of topics with columns of their own
+        starts = np.cumsum([0, *(each.num_rows for each in blocks)])
+        which = np.searchsorted(starts, order, side="right") - 1
+        for run in np.split(np.arange(order.size), np.flatnonzero(np.diff(which)) + 1):
+            block = int(which[run[0]])
+            yield blocks[block].slice(int(order[run[0]] - starts[block]), run.size)
 
 
 def _one_batch(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

@@ -15,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from pylog.errors import (
     InvalidSchemaError,
     LogStorageError,
@@ -27,7 +29,7 @@ from pylog.reading.log_directory import opened
 from pylog.reading.registry_records import is_registry_url, stored_schemas
 from pylog.reading.schema_file import schema_in
 from pylog.reading.typed_records import TypedRecords
-from pylog.reading.value_format import SCHEMA_TYPES, ValueFormat
+from pylog.reading.value_format import EACH_TOPIC, SCHEMA_TYPES, ValueFormat
 from pylog.reading.view_batches import view_batches
 from pylog.typed.decoder import Payloads
 from pylog.typed.json_inference import infer_type
@@ -39,9 +41,7 @@ from pylog.typed.typed_column import TypedColumn
 from pylog.typed.wire_formats import framed_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pylog.internal_topics.registry_state import StoredSchema
     from pylog.reading import schema_registry_client
@@ -67,8 +67,11 @@ def typed_records(
     *,
     value: str | ValueFormat | None,
     key: str | ValueFormat | None,
+    is_named: bool,
 ) -> TypedRecords:
     """Return what decodes the keys and values of some logs; what is None stays bytes.
+
+    ``is_named``: whether the topics were named, so that each of them needs a schema.
 
     Raises
     ------
@@ -80,18 +83,37 @@ def typed_records(
         There is no registry's topic, and no schemas were given.
     """
     columns = {}
+    bare: dict[str, str] = {}
     for name, given in (("key", key), ("value", value)):
         wanted = ValueFormat.of(given)
         if wanted is not None:
-            columns[name] = _Choice(directory, wanted, name, mode).column(views)
-    return TypedRecords(columns)
+            choice = _Choice(directory, wanted, name, mode, is_named=is_named)
+            columns[name] = choice.column(views)
+            bare |= choice.bare
+    return TypedRecords(columns, bare=bare)
 
 
 class _Choice:
+    """Chooses for one column.
+
+    Attributes
+    ----------
+    bare
+        Topics that have no schema: why, by name.
+    """
+
     def __init__(
-        self, directory: LogDirectory, wanted: ValueFormat, name: str, mode: ReadMode
+        self,
+        directory: LogDirectory,
+        wanted: ValueFormat,
+        name: str,
+        mode: ReadMode,
+        *,
+        is_named: bool,
     ) -> None:
         self._directory, self._wanted, self._name, self._mode = directory, wanted, name, mode
+        self._needs_all = wanted.topics is None and is_named
+        self.bare: dict[str, str] = {}
 
     def column(self, views: Sequence[LogView]) -> TypedColumn:
         wanted = self._wanted
@@ -106,26 +128,64 @@ class _Choice:
             readers = dict.fromkeys(topics, unframed)
             return TypedColumn(self._name, kind, readers, KnownSchemas(), unframed)
         known = self._known()
-        subjects = {topic: self._subject(topic, views, known) for topic in topics}
-        readers = {
-            topic: self._of_message(self._version(subject, known), topic, views, known)
-            for topic, subject in subjects.items()
-        }
+        subjects, readers, bare = self._of_topics(topics, views, known)
+        is_each = wanted.topics == EACH_TOPIC
+        self.bare = {topic: error.reason for topic, error in bare.items()}
+        if bare and not is_each and (self._needs_all or not readers):
+            raise self._no_schema(bare, known)
         types = {topic: reader_of(schema).type for topic, schema in readers.items()}
-        if len(set(types.values())) > 1:
+        if len(set(types.values())) > 1 and not is_each:
             first, *_ = types
             other = next(each for each in types if types[each] != types[first])
             raise InvalidSchemaError(
                 f"the {self._name}s of {first} and of {other} have schemas with other fields: read "
                 "one topic at a time"
             )
-        if not types:
+        if not topics:
             raise InvalidSchemaError(f"there is no topic here whose {self._name}s have a schema")
-        kind = next(iter(types.values()))
+        has_one = len(set(types.values())) == 1 and not (bare and is_each)
         only = subjects if wanted.subject is None else {}
         return TypedColumn(
-            self._name, kind, readers, known, None, SCHEMA_TYPES[wanted.format], only
+            *(self._name, next(iter(types.values())) if has_one else pa.null(), readers, known),
+            only_type=SCHEMA_TYPES[wanted.format],
+            subjects=only,
+            types={} if has_one else types,
+            as_bytes=frozenset(bare if is_each else ()),
         )
+
+    def _no_schema(self, bare: Mapping[str, NoSchemaError], known: KnownSchemas) -> NoSchemaError:
+        if len(bare) == 1 or self._needs_all:
+            return next(iter(bare.values()))
+        return NoSchemaError(
+            f"no {self._name}s refer to a schema that is known, of all topics here: "
+            f"{_listed(bare)}{_named(known.versions)}"
+        )
+
+    def _of_topics(
+        self, topics: Collection[str], views: Sequence[LogView], known: KnownSchemas
+    ) -> tuple[dict[str, str], dict[str, KnownSchema], dict[str, NoSchemaError]]:
+        """Return subjects and schemas of the topics that have one, and why others have none."""
+        subjects, readers, bare = {}, {}, {}
+        for topic in topics:
+            of_topic = [view for view in views if view.topic == topic]
+            try:
+                subject = self._subject(topic, of_topic, known, is_alone=len(topics) == 1)
+                schema = self._of_message(self._version(subject, known), topic, of_topic, known)
+                if len(topics) > 1:  # what is wanted of others need not be of this one
+                    self._ensure_type(topic, schema)
+            except NoSchemaError as error:
+                bare[topic] = error
+            else:
+                subjects[topic], readers[topic] = subject, schema
+        return subjects, readers, bare
+
+    def _ensure_type(self, topic: str, schema: KnownSchema) -> None:
+        expected = SCHEMA_TYPES[self._wanted.format]
+        if expected not in (None, schema.type):
+            raise NoSchemaError(
+                f"the {self._name}s of {topic} have a schema of the type {schema.type}, and "
+                f"{expected} was asked for"
+            )
 
     def _is_to_infer(self, views: Sequence[LogView]) -> bool:
         """Return whether values are JSON that refers to no schema, and none is named."""
@@ -205,16 +265,19 @@ class _Choice:
                 found += opened(parent).topics.get(name, [])
         return found
 
-    def _subject(self, topic: str, views: Sequence[LogView], known: KnownSchemas) -> str:
+    def _subject(
+        self, topic: str, views: Sequence[LogView], known: KnownSchemas, *, is_alone: bool
+    ) -> str:
         wanted = self._wanted.subject
         if wanted is not None:
             if wanted not in known.versions:
                 raise InvalidSchemaError(f"no subject {wanted!r} here{_named(known.versions)}")
-            return wanted
+            if is_alone or self._refers(wanted, views, known):
+                return wanted
         own = f"{topic}-{self._name}"
         if own in known.versions:
             return own
-        found = self._subjects_met([view for view in views if view.topic == topic], known)
+        found = self._subjects_met(views, known)
         if len(found) == 1:
             return found.pop()
         if not found:
@@ -237,8 +300,7 @@ class _Choice:
         name = self._wanted.message
         if name is None:
             met: set[str] = set()
-            of_topic = [view for view in views if view.topic == topic]
-            for framed in self._first_values(of_topic, known):
+            for framed in self._first_values(views, known):
                 for group in framed.groups:
                     if group.schema.type == schema.type:
                         payloads = Payloads(framed.data, group.starts, group.ends)
@@ -250,6 +312,19 @@ class _Choice:
                 )
             name = next(iter(met), None)
         return replace(schema, message=name, message_indexes=indexes)
+
+    def _refers(self, subject: str, views: Sequence[LogView], known: KnownSchemas) -> bool:
+        """Return whether a topic beside others is one that a subject was named for.
+
+        Where each topic has columns of its own, its first records refer to the subject; else to any
+        schema, for they may be read as the subject has them.
+        """
+        is_each = self._wanted.topics == EACH_TOPIC
+        return any(
+            not is_each or subject in known.subjects_of(group.schema)
+            for framed in self._first_values(views, known)
+            for group in framed.groups
+        )
 
     def _subjects_met(self, views: Sequence[LogView], known: KnownSchemas) -> set[str]:
         """Return the subjects of the ids that the first records of a topic have."""
@@ -295,8 +370,12 @@ class _Choice:
 
 def _named(names: Iterable[str]) -> str:
     """Return which subjects there are, as the end of a sentence."""
+    listed = _listed(names)
+    return f"; subjects are {listed}" if listed else ""
+
+
+def _listed(names: Iterable[str]) -> str:
     ordered = sorted(names)
-    shown = ", ".join(ordered[:_MOST_NAMED])
     more = len(ordered) - _MOST_NAMED
     end = f" and {more} more" if more > 0 else ""
-    return f"; subjects are {shown}{end}" if ordered else ""
+    return f"{', '.join(ordered[:_MOST_NAMED])}{end}"

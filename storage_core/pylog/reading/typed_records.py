@@ -30,7 +30,7 @@ from pylog.record_lines.arrow_functions import take
 from pylog.typed.known_schemas import KnownSchemas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -83,11 +83,14 @@ class TypedRecords:
         What could not be, by any reader of the scan in this process.
     where
         What rows have to pass, by what is decoded; all of them.
+    bare
+        Topics whose keys or values have no schema: why, by name. They stay bytes, or are not read.
     """
 
     columns: dict[str, TypedColumn]
     undecodable: UndecodableReport = field(default_factory=UndecodableReport)
     where: tuple[FieldFilter, ...] = ()
+    bare: Mapping[str, str] = field(default_factory=dict)
 
     def for_one_thread(self) -> TypedRecords:
         """Return a copy with decoders of its own; the report is shared."""
@@ -113,6 +116,25 @@ class TypedRecords:
     def types(self) -> dict[str, pa.DataType]:
         """The types of what is decoded, by column."""
         return {name: column.type for name, column in self.columns.items()}
+
+    def types_of(self, topic: str) -> dict[str, pa.DataType]:
+        """Return the types of what is decoded of a topic, by column."""
+        return {
+            name: column.type_of(topic)
+            for name, column in self.columns.items()
+            if topic not in column.as_bytes
+        }
+
+    def reads(self, topic: str) -> bool:
+        """Return whether a topic is read: decoded, or as bytes."""
+        return topic not in self.bare or all(
+            topic in each.as_bytes or topic in each.readers for each in self.columns.values()
+        )
+
+    @property
+    def has_one_schema(self) -> bool:
+        """Whether the batches of all topics have the same schema."""
+        return not any(each.types or each.as_bytes for each in self.columns.values())
 
     def schema(
         self,
@@ -144,6 +166,15 @@ class TypedRecords:
         return {
             f"{name}{end}": kind for name in self.columns for end, kind in _MORE_COLUMNS.items()
         }
+
+    def of_topic(self, schema: pa.Schema, topic: str) -> pa.Schema:
+        """Return a schema with the types that the keys and values of a topic have."""
+        for place, field in enumerate(schema):
+            column = self.columns.get(field.name)
+            if column is not None and field.metadata == TYPED:
+                own = field if topic not in column.as_bytes else field.remove_metadata()
+                schema = schema.set(place, own.with_type(column.type_of(topic)))
+        return schema
 
     def schema_like(self, schema: pa.Schema, columns: Iterable[str]) -> pa.Schema:
         """Return the schema of other columns, with the timestamp unit of ``schema``."""
@@ -195,6 +226,7 @@ class TypedRecords:
         """
         tested = [each for name, each in self.columns.items() if self._tests(name)]
         others = [each for name, each in self.columns.items() if self._decodes(name, schema)]
+        own_schema = self.of_topic(schema, partition.topic)
         steps = (tested, self.where), ([each for each in others if each not in tested], ())
         for batch in batches:
             rows = _Rows(batch, partition)
@@ -215,7 +247,7 @@ class TypedRecords:
                 for each in tests:
                     rows = rows.taken(np.flatnonzero(rows.passing(each)))
             if len(rows):
-                yield rows.typed(schema)
+                yield rows.typed(own_schema)
             if error is not None:
                 raise error
 

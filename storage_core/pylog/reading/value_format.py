@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 SCHEMA_TYPES = {"auto": None, "avro": "AVRO", "json": "JSON", "protobuf": "PROTOBUF"}
 """The formats, and the only type of schemas that each reads."""
 
+EACH_TOPIC, TYPED_TOPICS = "each", "typed"
+TOPIC_CHOICES = (None, EACH_TOPIC, TYPED_TOPICS)
+
 MESSAGE_INDEXES = ("spec", "maps", "no-maps", "ref", "plain", "reverse", "none")
 
 
@@ -54,6 +57,12 @@ class ValueFormat:
         write it; "maps" and "no-maps" say whether they count the entries of maps as messages, where
         that makes two; "ref" is Apicurio's name. Clients that did it wrongly: "plain", without
         zigzag; "reverse", the innermost message first; "none", not at all.
+    topics
+        What happens where several topics are read. "each": each has columns of its own, and one
+        that has no schema keeps its bytes; record batches of two topics may have other schemas
+        then, so that they are for who takes one at a time, as `pylog cat` does. "typed": those that
+        have no schema are left out, and a warning names them. None: they are left out unless topics
+        were named, and an error if they were. But for "each", all have to have the same fields.
 
     Examples
     --------
@@ -70,6 +79,7 @@ class ValueFormat:
     version: int | str = "latest"
     message: str | None = None
     message_indexes: str = "spec"
+    topics: str | None = None
 
     def __post_init__(self) -> None:
         if self.format not in SCHEMA_TYPES:
@@ -78,7 +88,9 @@ class ValueFormat:
         if isinstance(self.version, str) and self.version not in ("latest", "union"):
             msg = f"version is {self.version!r}, expected a number, 'latest' or 'union'"
             raise ValueError(msg)
-
+        if self.topics not in TOPIC_CHOICES:
+            known = ", ".join(map(repr, TOPIC_CHOICES))
+            raise ValueError(f"topics is {self.topics!r}, expected one of {known}")
         if self.message_indexes not in MESSAGE_INDEXES:
             known = ", ".join(map(repr, MESSAGE_INDEXES))
             given = self.message_indexes

@@ -76,13 +76,16 @@ def typed_lines(
 ) -> Iterator[memoryview]:
     """Yield lines in which the keys or the values in ``columns`` are JSON; see `typed_json`.
 
+    Without any they are those of `json_lines`.
+
     ``details`` are further members of some rows' objects.
     """
     if not batch.num_rows:
         return
     names, table, rows = runs_of(batch)
     styles = [Style.VERBATIM if each in columns else Style.JSON for each in ("key", "value")]
-    template = _record_template(names, "typed", (styles[0].name, styles[1].name))
+    values = "typed" if columns else "text"
+    template = _record_template(names, values, (styles[0].name, styles[1].name))
     records = records_of(batch, **columns)
     yield from write_lines(template, table, rows, records, details=details)
 

@@ -55,7 +55,7 @@ class TypedColumn:
     name
         ``key`` or ``value``.
     type
-        The type of the values, whatever the topic.
+        The type of the values, whatever the topic; null where topics have different ones.
     readers
         For each topic, the schema whose fields the values have.
     known
@@ -67,6 +67,10 @@ class TypedColumn:
     subjects
         For each topic, whose schemas alone may be met there, and what it is called; other ids are
         failures. A topic that is not in it takes any.
+    types
+        For each topic, the type of its values, where topics have different ones.
+    as_bytes
+        The topics that have no schema: their values stay bytes.
     newer
         Returns the schemas that there are now: for reads that go on while schemas are registered.
         It is asked once, at the first value whose schema is not known.
@@ -79,6 +83,8 @@ class TypedColumn:
     unframed: KnownSchema | None = None
     only_type: str | None = None
     subjects: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    as_bytes: frozenset[str] = frozenset()
     newer: Callable[[], KnownSchemas] | None = None
     _has_asked: bool = field(default=False, compare=False)
     _readers: dict[str, SchemaReader] = field(default_factory=dict, compare=False)
@@ -92,7 +98,12 @@ class TypedColumn:
 
     def _whole(self) -> tuple[Any, ...]:
         schemas = self.readers, self.known, self.unframed
-        return (self.name, self.type, *schemas, self.only_type, self.subjects, self.newer)
+        topics = self.subjects, self.types, self.as_bytes
+        return (self.name, self.type, *schemas, self.only_type, *topics, self.newer)
+
+    def type_of(self, topic: str) -> pa.DataType:
+        """Return the type of a topic's values."""
+        return pa.binary() if topic in self.as_bytes else self.types.get(topic, self.type)
 
     def copy(self) -> TypedColumn:
         """Return one with decoders of its own."""
@@ -111,6 +122,8 @@ class TypedColumn:
 
     def decode(self, column: pa.Array, headers: pa.Array | None, topic: str) -> DecodedColumn:
         """Return the values of a column of bytes."""
+        if topic in self.as_bytes:
+            return DecodedColumn(column, {}, [])
         framed = self._framed(column, headers)
         failures: dict[int, tuple[int | str | None, str]] = {
             row: (None, reason) for row, reason in framed.failures.items()
@@ -132,7 +145,7 @@ class TypedColumn:
                 for place, reason in decoded.failures.items():
                     failures[int(rows[place])] = group.schema.id, reason
         schemas = [(group.schema, group.rows) for group in framed.groups]
-        return DecodedColumn(self._together(parts, places), failures, schemas)
+        return DecodedColumn(_together(parts, places, self.type_of(topic)), failures, schemas)
 
     def _framed(self, column: pa.Array, headers: pa.Array | None) -> FramedColumn:
         if self.unframed is not None:
@@ -177,16 +190,17 @@ class TypedColumn:
                 f"{expected}: choose one of them, as subject or with --subject"
             )
 
-    def _together(self, parts: list[pa.Array], places: npt.NDArray[np.int64]) -> pa.Array:
-        """Return the parts as one column, in the order of the rows."""
-        if not parts:
-            return pa.nulls(places.size, self.type)
-        together = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-        if together.type != self.type:
-            together = together.cast(self.type)
-        if places.size == len(together) and (np.diff(places) == 1).all() and places[0] == 0:
-            return together
-        return take(together, fixed_width_array(places, null=-1))
+
+def _together(parts: list[pa.Array], places: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
+    """Return the parts as one column of a type, in the order of the rows."""
+    if not parts:
+        return pa.nulls(places.size, kind)
+    together = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+    if together.type != kind:
+        together = together.cast(kind)
+    if places.size == len(together) and (np.diff(places) == 1).all() and places[0] == 0:
+        return together
+    return take(together, fixed_width_array(places, null=-1))
 
 
 def _decoded(decoder: Decoder, payloads: Payloads) -> list[tuple[int, Decoded]]:

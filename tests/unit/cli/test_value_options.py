@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyarrow import parquet
 
 from tests.support.registry_records import ORDER
 from tests.unit.reading.typed_logs import FIRST, OF_USER, SECOND, write_orders, write_values
@@ -236,3 +238,73 @@ def test_searches_that_could_find_nothing_are_errors(
     outcome = pylog_run("search", logs, "-t", "orders", "--value-format", "auto", *options)
     assert outcome.status == 2
     assert error in outcome.error
+
+
+@pytest.fixture
+def mixed(logs: Path) -> Path:
+    """Return a directory that has topics of two schemas and of none, and the registry's."""
+    write_values(logs, "people-0", [OF_USER])
+    write_values(logs, "notes-0", [b'{"id": 7}', None])
+    return logs
+
+
+@pytest.mark.parametrize("more", [(), ("--merge",), ("--mode", "PERMISSIVE"), ("--reverse",)])
+def test_cat_of_a_whole_directory_prints_each_topic_as_it_is(
+    mixed: Path, pylog_run: Run, more: tuple[str, ...]
+) -> None:
+    more = ("--merge", *more) if "--reverse" in more else more
+    outcome = pylog_run("cat", mixed, "--value-format", "auto", *more)
+    assert outcome.status == 0
+    assert "no schema, so that values are bytes: _schemas, notes\n" in outcome.error
+    lines = [json.loads(line) for line in outcome.lines]
+    plain = pylog_run("cat", mixed, *more)
+    expected = {(each["topic"], each["offset"]): each for each in map(json.loads, plain.lines)}
+    assert len(lines) == len(expected)
+    found = {}
+    for each in lines:
+        place = each["topic"], each["offset"]
+        if each["values"] == "text":
+            assert each == expected[place]
+        else:
+            found[place] = each["value"]
+    assert found == {
+        ("orders", 0): {"id": 1, "note": ""},
+        ("orders", 1): None,
+        ("orders", 2): {"id": 2, "note": "x"},
+        ("people", 0): {"name": "ab"},
+    }
+
+
+def test_search_says_where_a_condition_finds_nothing(mixed: Path, pylog_run: Run) -> None:
+    options = ("--value-format", "auto", "--where", "value.id = 2")
+    outcome = pylog_run("search", mixed, *options)
+    assert [line.split("\t")[0] for line in outcome.lines] == ["orders-0"]
+    assert "--where finds nothing in them: _schemas, notes\n" in outcome.error
+
+
+def test_export_of_a_whole_directory_writes_each_topic_as_it_is(
+    mixed: Path, tmp_path: Path, pylog_run: Run
+) -> None:
+    options = ("--value-format", "auto", "--to")
+    done = pylog_run("export", mixed, *options, tmp_path / "{topic}.parquet")
+    assert (done.status, done.error.count("no schema, so that")) == (0, 1)
+    orders = parquet.read_table(tmp_path / "orders.parquet")
+    assert [value and value["id"] for value in orders.column("value").to_pylist()] == [1, None, 2]
+    notes = parquet.read_table(tmp_path / "notes.parquet")
+    assert notes.column("value").to_pylist() == [b'{"id": 7}', None]
+    lines = pylog_run("export", mixed, *options, tmp_path / "all.jsonl")
+    assert lines.status == 0
+    printed = pylog_run("cat", mixed, "--value-format", "auto").lines
+    assert (tmp_path / "all.jsonl").read_text().splitlines() == printed
+    refused = pylog_run("export", mixed, *options, tmp_path / "all.parquet")
+    assert (refused.status, "schemas with other fields" in refused.error) == (2, True)
+    shutil.rmtree(mixed / "people-0")
+    one = pylog_run("export", mixed, *options, tmp_path / "all.parquet")
+    assert (one.status, "not read, for there is no schema: _schemas" in one.error) == (0, True)
+    assert parquet.read_table(tmp_path / "all.parquet").num_rows == 3
+
+
+def test_topics_without_a_schema_alone_are_an_error(mixed: Path, pylog_run: Run) -> None:
+    outcome = pylog_run("cat", mixed, "-t", "notes", "--value-format", "auto")
+    assert (outcome.status, outcome.lines) == (2, [])
+    assert "no subject 'notes-value' here" in outcome.error

@@ -11,6 +11,7 @@ import pylog
 from pylog.reading import timeline
 from tests.support.batches import Built, Stored, batch_v2, wrapper
 from tests.support.log_files import write_partition
+from tests.support.registry_records import schema, write_registry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,3 +101,19 @@ def test_a_timeline_is_a_sorted_scan(
         memory_bytes = chance.choice([1, 2_000, 1 << 20])
         found = rows_of(scan, is_reversed=is_reversed, memory_bytes=memory_bytes)
         assert found == expected(partitions, is_reversed=is_reversed), (SEED, number)
+
+
+def test_topics_with_columns_of_their_own_are_merged_in_runs(tmp_path: Path) -> None:
+    write_registry(
+        tmp_path, [schema("a-value", 1, 1, '"long"'), schema("b-value", 1, 2, '"string"')]
+    )
+    for topic, value, first in (("a", b"\0\0\0\0\x01\x02", 0), ("b", b"\0\0\0\0\x02\x02x", 15)):
+        stored = [Stored(each, first + 10 * each, None, value) for each in range(4)]
+        write_partition(tmp_path, {0: [batch_v2(stored)]}, name=f"{topic}-0")
+    each = pylog.jobs.ValueFormat(topics="each")
+    scan = pylog.scan(tmp_path, pattern="^[ab]$", value_format=each, columns=["topic", "value"])
+    for is_reversed in (False, True):
+        batches = pylog.merge_by_timestamp(scan, reverse=is_reversed)
+        rows = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+        expected = [("a", 1)] * 2 + [("b", "x"), ("a", 1)] * 2 + [("b", "x")] * 2
+        assert rows == (expected[::-1] if is_reversed else expected)

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 import pylog
-from pylog.errors import InvalidSchemaError, UndecodableValueError, UnknownTopicOrPartitionError
+from pylog.errors import (
+    InvalidSchemaError,
+    NoSchemaError,
+    UndecodableValueError,
+    UnknownTopicOrPartitionError,
+)
 from pylog.jobs import ValueFormat
+from tests.support.log_files import write_partition
 from tests.support.registry_records import ORDER, ORDER_2, schema, write_registry
 from tests.unit.reading.typed_logs import FIRST, OF_USER, SECOND, write_orders, write_values
 from tests.unit.typed.confluent_values import CONFLUENT
@@ -214,3 +221,103 @@ def test_json_without_a_schema_is_inferred_and_conflicts_are_said(
     write_values(logs, "u-0", [b"text", None])
     with pytest.raises(InvalidSchemaError, match="the first values are not JSON"):
         values_of(logs, "u", "json")
+
+
+@pytest.fixture
+def mixed(logs: Path) -> Path:
+    """Return a directory of topics with two schemas, with none, with nulls alone, and empty."""
+    write_values(logs, "people-0", [OF_USER, None])
+    write_values(logs, "notes-0", [b'{"id": 7}', b"text", None, b"\0\xff"])
+    write_values(logs, "gone-0", [None, None])
+    write_values(logs, "connect-offsets-0", [b'{"file":1}'], key=b'["sink",{}]')
+    write_partition(logs, {0: []}, name="empty-0")
+    return logs
+
+
+def test_each_topic_may_have_columns_of_its_own_and_one_without_a_schema_bytes(
+    mixed: Path,
+) -> None:
+    scan = pylog.scan(mixed, value_format=ValueFormat(topics="each"), columns=["topic", "value"])
+    found: dict[str, list[object]] = {}
+    types = {}
+    for batch in scan.to_batches():
+        topic = batch.column("topic")[0].as_py()
+        found.setdefault(topic, []).extend(batch.column("value").to_pylist())
+        types[topic] = batch.schema.field("value")
+    registry = [row for batch in pylog.scan(mixed, topics="_schemas").to_batches() for row in batch]
+    assert found.pop("_schemas")
+    assert registry
+    assert found == {
+        "orders": [ONE, None, {"id": 2, "note": "x"}],
+        "people": [{"name": "ab"}, None],
+        "notes": [b'{"id": 7}', b"text", None, b"\0\xff"],
+        "gone": [None, None],
+        "connect-offsets": [b'{"file":1}'],
+    }
+    assert {name for name, each in types.items() if each.metadata} == {"orders", "people"}
+    assert types["notes"].type == types["gone"].type == pa.binary()
+    assert not scan.undecodable.counts
+    assert scan.count() == pylog.scan(mixed).count()
+    with pytest.raises(ValueError, match="columns of their own"):
+        scan.to_table()
+    with pytest.raises(ValueError, match="columns of their own"):
+        scan.to_reader()
+
+
+def test_of_a_whole_directory_topics_without_a_schema_are_left_out_with_a_warning(
+    mixed: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(InvalidSchemaError, match="of orders and of people have schemas with other"):
+        pylog.scan(mixed, value_format="auto")
+    shutil.rmtree(mixed / "people-0")
+    scan = pylog.scan(mixed, value_format="auto", columns="value")
+    assert scan.to_table().column("value").to_pylist() == [ONE, None, {"id": 2, "note": "x"}]
+    assert "no schema: _schemas, connect-offsets, empty, gone, notes." in caplog.text
+    with pytest.raises(NoSchemaError, match="no subject 'notes-value' here"):
+        pylog.scan(mixed, topics=["orders", "notes"], value_format="auto")
+    chosen = ValueFormat(topics="typed")
+    scan = pylog.scan(mixed, topics=["orders", "notes"], value_format=chosen, columns="value")
+    assert {view.topic for view in scan.partitions} == {"orders"}
+
+
+def test_a_subject_or_type_is_of_the_topics_that_refer_to_it(mixed: Path) -> None:
+    def typed_topics(given: ValueFormat) -> dict[str, list[str]]:
+        scan = pylog.scan(mixed, value_format=given, columns=["topic", "value"])
+        return {
+            batch.column("topic")[0].as_py(): [each.name for each in batch.column("value").type]
+            for batch in scan.to_batches()
+            if batch.schema.field("value").metadata
+        }
+
+    version = ValueFormat(topics="each", subject="orders-value", version=1)
+    assert typed_topics(version) == {"orders": ["id"], "people": ["name"]}
+    shutil.rmtree(mixed / "people-0")
+    scan = pylog.scan(mixed, value_format=ValueFormat(subject="orders-value"))
+    assert [view.topic for view in scan.partitions] == ["orders"]
+    assert typed_topics(ValueFormat(topics="each", format="protobuf")) == {}
+    with pytest.raises(NoSchemaError, match="of all topics here: _schemas, connect-offsets, em"):
+        pylog.scan(mixed, value_format="protobuf")
+
+
+def test_a_condition_is_about_the_topics_that_have_its_fields(mixed: Path) -> None:
+    each = ValueFormat(topics="each")
+
+    def places(condition: str, *, invert: bool = False) -> list[tuple[str, int]]:
+        found = pylog.search(mixed, value_format=each, where=condition, invert=invert)
+        return [
+            (row["topic"], row["offset"])
+            for batch in found
+            for row in batch.select(["topic", "offset"]).to_pylist()
+        ]
+
+    assert places("value.id = 2") == [("orders", 2)]
+    assert places("value.name = 'ab'") == [("people", 0)]
+    assert sorted(places("value IS NULL")) == [("orders", 1), ("people", 1)]
+    assert places("value.id = 2", invert=True) == [("orders", 0), ("orders", 1)]
+    with pytest.raises(ValueError, match="value has no field 'nothing'"):
+        places("value.nothing = 1")
+    scan = pylog.scan(mixed, value_format=each, where="value.id > 0", columns=["topic", "offset"])
+    assert [batch.to_pylist() for batch in scan.to_batches()] == [
+        [{"topic": "orders", "offset": 0}, {"topic": "orders", "offset": 2}]
+    ]
+    assert scan.count() == 2

@@ -192,7 +192,9 @@ def test_bare_decimals_of_confluent_have_no_length() -> None:
     result = decoder.decode(payloads([b"\x02\x64", b"\xff", b"\x7f" * 5]))
     assert result.values.to_pylist() == [Decimal("6.12"), Decimal("-0.01"), None]
     assert list(result.failures) == [2]
-    either = parse_schema('["null",{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}]')
+    either = parse_schema(
+        '["null",{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}]'
+    )
     found = AvroDecoder(either, either, is_raw_bytes=True).decode(payloads([b"\x02\x02\x64"]))
     assert found.values.to_pylist() == [Decimal("1.00")]
 

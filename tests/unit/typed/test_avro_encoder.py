@@ -166,7 +166,9 @@ def test_bytes_that_are_the_whole_value_have_no_length() -> None:
 
     assert encoder.encode(b"\1\2") == b"\1\2"
     decimal = '{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}'
-    assert AvroEncoder(parse_schema(decimal), is_raw_bytes=True).encode(Decimal("6.12")) == b"\x02\x64"
+    assert (
+        AvroEncoder(parse_schema(decimal), is_raw_bytes=True).encode(Decimal("6.12")) == b"\x02\x64"
+    )
 
 
 def test_zero_keeps_its_sign() -> None:

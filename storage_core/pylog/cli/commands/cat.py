@@ -28,7 +28,7 @@ from pylog.cli.record_options import (
 )
 from pylog.cli.record_view import RecordView
 from pylog.cli.style import OutputTraits
-from pylog.cli.value_options import tell_undecodable, typed_values
+from pylog.cli.value_options import tell_undecodable, tell_without_schema, typed_values
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def cat(
             raise click.UsageError(msg)
         with advice_on_damage(mode):
             return follow_records(
-                *(chosen, way, lines, typed.arguments(chosen.paths, follows=True)),
+                *(chosen, way, lines, typed.arguments(chosen.paths, topics="each", follows=True)),
                 mode=_effective(mode, typed),
                 where=where,
                 limit=limit,
@@ -204,8 +204,9 @@ def cat(
         timestamp_unit="ms",
         where=where,
         limit=None if merge else limit,
-        **typed.arguments(chosen.paths),
+        **typed.arguments(chosen.paths, topics="each"),
     )
+    tell_without_schema(scan)
     earlier = EarlierRecords(chosen)
     with advice_on_damage(mode):
         if last is not None:

@@ -16,7 +16,7 @@ from pylog.cli.record_options import (
     of_times,
     way_of_reading,
 )
-from pylog.cli.value_options import tell_undecodable, typed_values
+from pylog.cli.value_options import tell_undecodable, tell_without_schema, typed_values
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
@@ -116,14 +116,18 @@ def export(
     if typed.columns and (mask is not None or values is not None):
         raise click.UsageError("--value-format and --key-format are without --mask and --values")
     masking = read_masking(mask)
+    is_each = is_lines or "{topic}" in to
+    topics = "each" if is_each else None if chosen.names else "typed"
     scan = chosen.scan(
         way,
         columns=names,
         mode=mode,
         timestamp_unit="ms",
         where=of_times(min_timestamp, max_timestamp),
-        **typed.arguments(chosen.paths),
+        **typed.arguments(chosen.paths, topics=topics),
     )
+    if topics == "each":
+        tell_without_schema(scan)
     with advice_on_damage(mode), progress.ProgressBar("exporting", None) as bar:
         files = pylog.export(
             scan,

@@ -169,7 +169,7 @@ def search(
             **chosen.arguments(),
             **way.arguments() | ({"threads": 1} if patterns else {}),
             **tests,
-            **typed.arguments(chosen.paths),
+            **typed.arguments(chosen.paths, topics="each"),
             where=where,
             columns=lines.columns,
             timestamp_unit="ms",
@@ -183,6 +183,9 @@ def search(
                 with bar.hidden():
                     output.write(batch)
                     output.flush()
+    if where is not None and found.without_schema:
+        names = ", ".join(sorted(found.without_schema))
+        tell("note", f"no schema, so that --where finds nothing in them: {names}")
     _print_summary(found.summary, only_count=only_count, as_json=as_json)
     if text and not found.summary.matches and not found.summary.unreadable:
         tell("note", _where_else(text[0]))
