@@ -348,10 +348,9 @@ def _narrowed(
     """Return the part of a scan that passes a condition on fields, or its inverse."""
     if condition is None:
         return planned
-    topics = dict.fromkeys(view.topic for view in planned.partitions)
-    where = field_filter.FieldFilter.of_scan(
-        condition, planned.typed, topics, inverted_with=inverted_with
-    )
+    topics = [view.topic for view in planned.partitions]
+    types = {} if planned.typed is None else planned.typed.types_of(topics)
+    where = field_filter.FieldFilter.of_topics(condition, types, inverted_with=inverted_with)
     return planned.narrowed(where=where, limit=limit)
 
 

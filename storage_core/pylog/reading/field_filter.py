@@ -17,7 +17,7 @@ from pylog.reading.filtered_decode import RowFilter
 from pylog.typed.field_condition import parse_condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Self
 
     import numpy.typing as npt
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pyarrow import acero
 
     from pylog.reading.record_filter import RecordFilter
-    from pylog.reading.typed_records import TypedRecords
 
     BoolArray = npt.NDArray[np.bool_]
 else:
@@ -97,40 +96,38 @@ class FieldFilter:
     topics: frozenset[str] | None = None
 
     @classmethod
-    def of_scan(
+    def of_topics(
         cls,
         condition: str,
-        typed: TypedRecords | None,
-        topics: Iterable[str],
+        topics: Mapping[str, Mapping[str, pa.DataType]],
         *,
         inverted_with: RecordFilter | None = None,
     ) -> Self:
-        """Return the filter of a condition for the topics of a scan, whatever types each has.
+        """Return the filter of a condition for topics, whatever types the columns of each have.
 
         Raises
         ------
         ValueError
             It fits the columns of no topic.
         """
-        if typed is None or typed.has_one_schema:
-            columns = {} if typed is None else typed.types
-            return cls.of(condition, columns, inverted_with=inverted_with)
+        first: Mapping[str, pa.DataType] = next(iter(topics.values()), {})
+        if all(each == first for each in topics.values()):
+            return cls.of(condition, first, inverted_with=inverted_with)
         fitting, tests, errors = set(), {}, []
         used: tuple[str, ...] = ()
-        for topic in topics:
-            columns = typed.types_of(topic)
-            if not columns:
-                continue
+        for topic, columns in topics.items():
             try:
-                test = cls.of(condition, columns).test
+                test = cls.of(condition, columns).test if columns else None
             except ValueError as error:
                 errors.append(error)
+                continue
+            if test is None:
                 continue
             fitting.add(topic)
             used = test.columns
             tests[tuple(columns[name] for name in used)] = test
         if not fitting:
-            raise errors[0] if errors else ValueError("no topic here has a schema")
+            raise errors[0]
         return cls(ByTypeTest(tests, used), inverted_with, frozenset(fitting))
 
     @classmethod

@@ -718,16 +718,13 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     read_mode = ReadMode.parse(mode)
     typed = None
     if (value_format, key_format) != (None, None):
-        typed = typed_choice.typed_records(
-            *(path, views, read_mode),
-            value=value_format,
-            key=key_format,
-            is_named=(topics, assign) != (None, None),
-        )
+        is_named = (topics, assign) != (None, None)
+        formats = {"value": value_format, "key": key_format}
+        typed = typed_choice.typed_records(path, views, read_mode, **formats, is_named=is_named)
         views = _typed_views(views, typed)
     if condition is not None:
-        of_topics = dict.fromkeys(view.topic for view in views)
-        fields = field_filter.FieldFilter.of_scan(condition, typed, of_topics)
+        types = {} if typed is None else typed.types_of(view.topic for view in views)
+        fields = field_filter.FieldFilter.of_topics(condition, types)
         views = [view for view in views if fields.covers(view.topic)]
         typed = typed and typed.tested_by(fields)
     make_schema = record_schema if typed is None else typed.schema

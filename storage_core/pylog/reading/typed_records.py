@@ -117,12 +117,15 @@ class TypedRecords:
         """The types of what is decoded, by column."""
         return {name: column.type for name, column in self.columns.items()}
 
-    def types_of(self, topic: str) -> dict[str, pa.DataType]:
-        """Return the types of what is decoded of a topic, by column."""
+    def types_of(self, topics: Iterable[str]) -> dict[str, dict[str, pa.DataType]]:
+        """Return the types of what is decoded, by topic and column."""
         return {
-            name: column.type_of(topic)
-            for name, column in self.columns.items()
-            if topic not in column.as_bytes
+            topic: {
+                name: column.type_of(topic)
+                for name, column in self.columns.items()
+                if topic not in column.as_bytes
+            }
+            for topic in topics
         }
 
     def reads(self, topic: str) -> bool:
@@ -169,10 +172,10 @@ class TypedRecords:
 
     def of_topic(self, schema: pa.Schema, topic: str) -> pa.Schema:
         """Return a schema with the types that the keys and values of a topic have."""
-        for place, field in enumerate(schema):
-            column = self.columns.get(field.name)
-            if column is not None and field.metadata == TYPED:
-                own = field if topic not in column.as_bytes else field.remove_metadata()
+        for place, each in enumerate(schema):
+            column = self.columns.get(each.name)
+            if column is not None and each.metadata == TYPED:
+                own = each if topic not in column.as_bytes else each.remove_metadata()
                 schema = schema.set(place, own.with_type(column.type_of(topic)))
         return schema
 
