@@ -189,11 +189,14 @@ class TypedRecords:
         """Whether a column of the schema is typed, or tells of one that is, or rows are tested."""
         more = self._more_columns
         return bool(self.where) or any(
-            schema.field(name).metadata == TYPED or name in more for name in schema.names
+            schema.field(name).metadata == TYPED or name in more or name == CORRUPT_RECORD
+            for name in schema.names
         )
 
     def _decodes(self, name: str, schema: pa.Schema) -> bool:
-        """Whether more than the bytes of keys or values is wanted."""
+        """Whether more than the bytes of keys or values is wanted; reasons are of all of them."""
+        if CORRUPT_RECORD in schema.names:
+            return True
         if name in schema.names and schema.field(name).metadata == TYPED:
             return True
         return any(f"{name}{end}" in schema.names for end in (_SCHEMA_ID, _SUBJECT))
@@ -209,7 +212,7 @@ class TypedRecords:
         names = [name for name in wanted if name not in self._more_columns]
         names += [name for each in self.where for name in each.byte_columns]
         for name, column in self.columns.items():
-            if any(f"{name}{end}" in wanted for end in _MORE_COLUMNS):
+            if CORRUPT_RECORD in wanted or any(f"{name}{end}" in wanted for end in _MORE_COLUMNS):
                 names.append(name)
             if column.needs_headers and (self._decodes(name, schema) or self._tests(name)):
                 names.append("headers")

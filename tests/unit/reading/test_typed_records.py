@@ -267,3 +267,18 @@ def test_values_of_the_bare_type_bytes_are_typed_too(tmp_path: Path) -> None:
     batches = pylog.scan(tmp_path, topics="raw", value_format="auto", columns=columns).to_batches()
     lines = b"".join(each for batch in batches for each in typed_json_lines(batch)).splitlines()
     assert [json.loads(each)["value"] for each in lines] == ["YWIA", ""]
+
+
+def test_reasons_are_there_also_without_the_typed_columns(tmp_path: Path) -> None:
+    logs = write_orders(tmp_path)
+    write_values(logs, "orders-1", [FIRST, b"text", SECOND])
+    columns = ["partition", "offset", "_corrupt_record"]
+    options = {"topics": "orders", "value_format": "auto"}
+    scan = pylog.scan(logs, **options, columns=columns, mode="PERMISSIVE")
+    failed = [row for row in scan.to_table().to_pylist() if row["_corrupt_record"] is not None]
+    assert [(row["partition"], row["offset"]) for row in failed] == [(1, 1)]
+    assert failed[0]["_corrupt_record"].startswith("orders-1, offset 1: the value cannot be")
+    alone = pylog.scan(logs, **options, columns="_corrupt_record", mode="PERMISSIVE").to_table()
+    assert alone.column(0).null_count == 5
+    with pytest.raises(UndecodableValueError, match="orders-1, offset 1"):
+        pylog.scan(logs, **options, columns=columns).to_table()
