@@ -320,8 +320,8 @@ def proto_round(seed: int, tally: Tally, *, harms_schemas: bool) -> None:
         judge_all(column, values, judge, plain, tally)
         return
     for _ in range(6):
-        content = harmed(descriptor, chance)
-        text = base64.b64encode(content).decode()
+        content: bytes | None = harmed(descriptor, chance)
+        text = base64.b64encode(content or b"").decode()
         if chance.random() < 0.3:
             text = harmed_text(made.text, chance)
             content = compiled(text)
