@@ -151,7 +151,7 @@ def _instant(text: str, kind: pa.DataType) -> int:
     seconds = _days(day) * 86_400 + hour * 3600 + minute * 60 + int(second or 0) - away
     value = seconds * 10**places + int(units)
     _ensure(-(2**63) < value < 2**63)
-    return value
+    return int(value)
 
 
 def is_text(of: pa.Field) -> bool:
