@@ -46,11 +46,26 @@ def _refused(path: str, reason: str) -> UnreadablePayloadError:
 def _value(parts: list[Any], node: ProtoNode, path: str) -> Any:  # noqa: ANN401 - as the type says
     """Return the value of a field that came with these values on the wire: they are merged."""
     if node.kind == kernel.STRUCT:
-        message = _message(b"".join(parts), node, path)
+        message = _message(_merged(parts, path), node, path)
         return _shaped(message, node, path)
     if node.kind == kernel.BYTES and node.shape:
-        return read_raw(b"".join(parts), node, path)
-    return _scalar(parts[-1], node, path)
+        return read_raw(_merged(parts, path), node, path)
+    return [_scalar(each, node, path) for each in parts][-1]  # what is not kept has to be right
+
+
+def _merged(parts: list[bytes], path: str) -> bytes:
+    """Return parts of a message as one, each of which is a message by itself."""
+    try:
+        return _joined(parts)
+    except WireError as error:
+        raise _refused(path, str(error)) from None
+
+
+def _joined(parts: list[bytes]) -> bytes:
+    for each in parts if len(parts) > 1 else ():
+        for _ in wire_fields(each):
+            pass
+    return b"".join(parts)
 
 
 def _message(content: bytes, node: ProtoNode, path: str) -> dict[str, Any]:
@@ -67,8 +82,8 @@ def _message(content: bytes, node: ProtoNode, path: str) -> dict[str, Any]:
                 continue
             if child.oneof:
                 before = oneofs.get(child.oneof, number)
-                if before != number:
-                    seen.pop(before, None)
+                if before != number and before in seen:  # not kept, and right nevertheless
+                    _field(fields[before], seen.pop(before), f"{path}.{fields[before].name}")
                 oneofs[child.oneof] = number
             seen.setdefault(number, []).extend(values)
     except WireError as error:
@@ -219,8 +234,11 @@ def _json(content: bytes, kind: str, depth: int) -> Any:  # noqa: ANN401 - JSON
             continue
         if wire != (0, 1, 2, 0, 2, 2)[number - 1]:
             raise WireError(f"field {number} of a JSON value is {NAMES[wire]}")
-        is_merged = last is not None and last[0] == number and number >= 5
-        last = (number, last[1] + value if is_merged and last is not None else value)
+        if last is not None and last[0] == number >= 5:
+            value = _joined([last[1], value])
+        elif last is not None:
+            _json_value(*last, depth)  # not kept, and right nevertheless
+        last = (number, value)
     return None if last is None else _json_value(*last, depth)
 
 
@@ -253,7 +271,7 @@ def _delimited(content: bytes, number: int) -> list[bytes]:
 
 def _entry(content: bytes) -> tuple[str, bytes]:
     names, values = _delimited(content, 1), _delimited(content, 2)
-    return (names[-1] if names else b"").decode(), b"".join(values)
+    return [each.decode() for each in names or [b""]][-1], _joined(values)
 
 
 def _decimal(content: bytes, kind: pa.DataType) -> Any:  # noqa: ANN401 - as the type says

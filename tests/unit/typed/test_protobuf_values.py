@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from google.protobuf import json_format
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 from google.protobuf.message import DecodeError
 
 from pylog.typed.kernel_runs import UnreadablePayloadError
@@ -346,6 +346,41 @@ def test_unknown_fields_are_passed_over() -> None:
 )
 def test_bytes_that_are_no_message_are_an_error(content: bytes, expected: str) -> None:
     assert expected in failure(FLAT, "shop.Order", content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x12\x01\xff\x12\x01x",  # a text that another one replaces
+        b"\x32\x01\xff\x38\x05",  # a text of a oneof whose other member is set
+        b"\x42\x02\x08\x80\x42\x01\x01",  # parts of a message that are one only together
+        b"\x22\x02\x08\x80\x22\x01\x01",
+    ],
+)
+def test_what_is_not_kept_has_to_be_right_as_google_says(content: bytes) -> None:
+    text = FLAT.replace("Order parent = 8;", "Inner parent = 8; message Inner { int32 x = 1; }")
+    json = """
+    syntax = "proto3"; import "google/protobuf/struct.proto";
+    message M { google.protobuf.Value v = 4; }
+    """
+    is_json = content.startswith(b"\x22")
+    assert failure(json if is_json else text, "M" if is_json else "shop.Order", content)
+    pool = descriptor_pool.DescriptorPool()
+    inner = descriptor_pb2.DescriptorProto(name="Inner")
+    inner.field.add(name="x", number=1, label=1, type=5)
+    message = descriptor_pb2.DescriptorProto(name="Order", nested_type=[inner])
+    message.oneof_decl.add(name="o")
+    message.field.add(name="name", number=2, label=1, type=9)
+    message.field.add(name="v", number=4, label=1, type=11, type_name=".Order.Inner")
+    message.field.add(name="card", number=6, label=1, type=9, oneof_index=0)
+    message.field.add(name="cash", number=7, label=1, type=5, oneof_index=0)
+    message.field.add(name="parent", number=8, label=1, type=11, type_name=".Order.Inner")
+    pool.Add(
+        descriptor_pb2.FileDescriptorProto(name="o", syntax="proto3", message_type=[message])
+    )
+    google = message_factory.GetMessageClass(pool.FindMessageTypeByName("Order"))
+    with pytest.raises((DecodeError, UnicodeDecodeError)):
+        google.FromString(content)
 
 
 def test_defaults_of_proto2_stand_where_a_field_is_absent() -> None:
