@@ -261,7 +261,7 @@ def proto_judge(roots: Sequence[Any], *, is_lax: bool) -> Callable[[Framed, Any]
             if isinstance(error, AssertionError):
                 raise
             raise RefusedError from error
-        except (AttributeError, ValueError, json_format.SerializeToJsonError) as error:
+        except (AttributeError, KeyError, ValueError, json_format.SerializeToJsonError) as error:
             raise NoJudgementError from error  # infinities in JSON, and entries of odd maps
 
     return judge

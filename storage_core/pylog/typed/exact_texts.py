@@ -8,7 +8,7 @@ from decimal import Decimal
 
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
 _TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?", re.ASCII)
-_ZONE = re.compile(r"[Zz]|([+-])(\d\d):?(\d\d)?", re.ASCII)
+_ZONE = re.compile(r"[Zz]|([+-])(\d\d)(?::?(\d\d))?", re.ASCII)
 _UNIX_DAY = date(1970, 1, 1).toordinal()
 
 

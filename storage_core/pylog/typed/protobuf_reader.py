@@ -229,6 +229,7 @@ def _json(content: bytes, kind: str, depth: int) -> Any:  # noqa: ANN401 - JSON
     if kind == "ListValue":
         return [_json(value, "Value", depth + 1) for value in _delimited(content, 1)]
     last: tuple[int, Any] | None = None
+    value: Any
     for number, wire, value in wire_fields(content):
         if not 1 <= number <= 6:
             continue

@@ -89,13 +89,14 @@ class ProtoSchema:
     Raises
     ------
     ValueError
-        A name is defined nowhere, or the entry of a map has no key and value.
+        A name is defined nowhere, or twice, or the entry of a map has no key and value.
     """
 
     def __init__(self, file: ProtoFile, imported: Iterable[ProtoFile] = ()) -> None:
         self.file = file
         self.messages: dict[str, ProtoMessage] = {}
         self.enums: dict[str, ProtoEnum] = {}
+        _ensure_defined_once(file)
         files = [*imported, file]
         for each in files:
             self.enums.update((enum.name, enum) for enum in each.enums)
@@ -123,6 +124,21 @@ class ProtoSchema:
             if each in self.messages or each in self.enums:
                 return each
         raise ValueError(f"the schema has no {name!r}, which a field of {scope} is of")
+
+
+def _ensure_defined_once(file: ProtoFile) -> None:
+    messages = [*all_messages(file.messages)]
+    enums = [*file.enums, *(enum for each in messages for enum in each.enums)]
+    _ensure_unique([each.name for each in (*messages, *enums)], "the schema")
+    for each in messages:
+        _ensure_unique([field.name for field in each.fields], f"message {each.name}")
+        _ensure_unique([field.number for field in each.fields], f"message {each.name}")
+
+
+def _ensure_unique(names: list[str] | list[int], what: str) -> None:
+    if len(set(names)) < len(names):
+        twice = next(each for place, each in enumerate(names) if each in names[:place])
+        raise ValueError(f"{what} has {twice} twice")
 
 
 def _make_map(of_entries: ProtoField, entry: ProtoMessage) -> None:

@@ -58,3 +58,13 @@ def test_times_of_day_are_ticks(text: str, places: int, expected: int | None) ->
 )
 def test_instants_are_ticks(text: str, is_zoned: bool, expected: int | None) -> None:  # noqa: FBT001 - a case of the test
     assert instant_of(text, 3, is_zoned=is_zoned) == expected
+
+
+def test_a_zone_has_minutes_after_its_colon() -> None:
+    for zone in ("+01:00", "+0100", "+01"):
+        text = f"2026-11-30T10:15:00{zone}"
+        assert instant_of(text, 0, is_zoned=True) == instant_of(
+            "2026-11-30T09:15:00Z", 0, is_zoned=True
+        )
+    for zone in ("+01:", "+01:0", "+1", "+", "+01:000"):
+        assert instant_of(f"2026-11-30T10:15:00{zone}", 0, is_zoned=True) is None

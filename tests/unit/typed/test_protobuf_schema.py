@@ -30,3 +30,18 @@ def test_a_name_that_means_nothing_is_an_error() -> None:
 def test_messages_come_before_those_within_them() -> None:
     file = parse_proto("message A { message B { message C {} } message D {} } message E {}")
     assert [each.name for each in all_messages(file.messages)] == ["A", "A.B", "A.B.C", "A.D", "E"]
+
+
+@pytest.mark.parametrize(
+    ("text", "twice"),
+    [
+        ("message M { int32 a = 1; string a = 2; }", "message M has a twice"),
+        ("message M { int32 a = 1; string b = 1; }", "message M has 1 twice"),
+        ("message M { oneof o { int32 a = 1; } message N { int32 b = 1; int32 b = 2; } }", "M.N"),
+        ("message M { int32 a = 1; } message M { int32 b = 1; }", "the schema has M twice"),
+        ("message M { int32 a = 1; } enum M { A = 0; }", "the schema has M twice"),
+    ],
+)
+def test_what_is_defined_twice_is_refused_as_by_protoc(text: str, twice: str) -> None:
+    with pytest.raises(ValueError, match=twice):
+        ProtoSchema(parse_proto(f'syntax = "proto3"; {text}'))

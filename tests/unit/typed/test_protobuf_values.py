@@ -375,9 +375,7 @@ def test_what_is_not_kept_has_to_be_right_as_google_says(content: bytes) -> None
     message.field.add(name="card", number=6, label=1, type=9, oneof_index=0)
     message.field.add(name="cash", number=7, label=1, type=5, oneof_index=0)
     message.field.add(name="parent", number=8, label=1, type=11, type_name=".Order.Inner")
-    pool.Add(
-        descriptor_pb2.FileDescriptorProto(name="o", syntax="proto3", message_type=[message])
-    )
+    pool.Add(descriptor_pb2.FileDescriptorProto(name="o", syntax="proto3", message_type=[message]))
     google = message_factory.GetMessageClass(pool.FindMessageTypeByName("Order"))
     with pytest.raises((DecodeError, UnicodeDecodeError)):
         google.FromString(content)
