@@ -229,17 +229,17 @@ def _json(content: bytes, kind: str, depth: int) -> Any:  # noqa: ANN401 - JSON
     if kind == "ListValue":
         return [_json(value, "Value", depth + 1) for value in _delimited(content, 1)]
     last: tuple[int, Any] | None = None
-    value: Any
     for number, wire, value in wire_fields(content):
         if not 1 <= number <= 6:
             continue
         if wire != (0, 1, 2, 0, 2, 2)[number - 1]:
             raise WireError(f"field {number} of a JSON value is {NAMES[wire]}")
+        merged: Any = value
         if last is not None and last[0] == number >= 5:
-            value = _joined([last[1], value])
+            merged = _joined([last[1], merged])
         elif last is not None:
             _json_value(*last, depth)  # not kept, and right nevertheless
-        last = (number, value)
+        last = (number, merged)
     return None if last is None else _json_value(*last, depth)
 
 
