@@ -129,7 +129,8 @@ class ProtoSchema:
 def _ensure_defined_once(file: ProtoFile) -> None:
     messages = [*all_messages(file.messages)]
     enums = [*file.enums, *(enum for each in messages for enum in each.enums)]
-    _ensure_unique([each.name for each in (*messages, *enums)], "the schema")
+    names = [each.name for each in messages] + [each.name for each in enums]
+    _ensure_unique(names, "the schema")
     for each in messages:
         _ensure_unique([field.name for field in each.fields], f"message {each.name}")
         _ensure_unique([field.number for field in each.fields], f"message {each.name}")

@@ -273,7 +273,7 @@ def test_reasons_are_there_also_without_the_typed_columns(tmp_path: Path) -> Non
     logs = write_orders(tmp_path)
     write_values(logs, "orders-1", [FIRST, b"text", SECOND])
     columns = ["partition", "offset", "_corrupt_record"]
-    options = {"topics": "orders", "value_format": "auto"}
+    options: dict[str, Any] = {"topics": "orders", "value_format": "auto"}
     scan = pylog.scan(logs, **options, columns=columns, mode="PERMISSIVE")
     failed = [row for row in scan.to_table().to_pylist() if row["_corrupt_record"] is not None]
     assert [(row["partition"], row["offset"]) for row in failed] == [(1, 1)]
