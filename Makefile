@@ -76,10 +76,8 @@ mutants: $(VENV)/.dev ## 300 random small changes of the code: which ones does n
 lint: $(VENV)/.dev ## Style, types, import layers, the shape of the packages, spelling
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports
-	@$(BIN)/python -m tests.structure
-	@$(BIN)/codespell
+	@$(BIN)/mypy & types=$$!; $(BIN)/lint-imports && $(BIN)/python -m tests.structure && $(BIN)/codespell; \
+	  others=$$?; wait $$types && exit $$others
 
 import-graph: $(VENV)/.dev ## Write what is made from code and figures: pages of docs/, man/, the table of the README
 	@$(BIN)/python -m tests.structure --write
