@@ -9,9 +9,11 @@ import pytest
 import pylog
 import pylog.tables.tables  # before a test becomes a user that may import nothing
 from pylog.model import INTERNAL_TOPICS
+from tests.unit.checks.examined import three_segments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pylog.results import DoctorReport
 
@@ -53,3 +55,9 @@ def _doctor_and_table(*paths: Any, **options: Any) -> DoctorReport:  # noqa: ANN
 @pytest.fixture(autouse=True)
 def doctor_and_table_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pylog, "doctor", _doctor_and_table)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Give a partition of three segments."""
+    return three_segments(tmp_path)

@@ -11,17 +11,12 @@ from pylog.checks.doctor import doctor
 from pylog.log.log_loader import LogLoading, load_log
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
 from tests.support.log_files import offset_index_bytes, segment_path, write_partition
-from tests.unit.checks.examined import FIRST, SECOND, THIRD, codes, three_segments
+from tests.unit.checks.examined import FIRST, SECOND, THIRD, codes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.log.unified_log import UnifiedLog
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    return three_segments(tmp_path)
 
 
 def test_what_a_broker_would_lose(directory: Path) -> None:

@@ -34,14 +34,9 @@ from tests.support.log_files import (
     time_index_bytes,
     write_partition,
 )
-from tests.unit.checks.examined import FIRST, SECOND, codes, remove_segment, three_segments
+from tests.unit.checks.examined import FIRST, SECOND, codes, remove_segment
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    return three_segments(tmp_path)
 
 
 def test_a_segment_that_is_gone_is_told_from_compaction(directory: Path) -> None:

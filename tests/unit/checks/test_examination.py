@@ -10,15 +10,10 @@ import pylog
 from pylog.checks.files import read_checkpoints
 from tests.support.batches import batch_v2, plain_records, with_bad_crc
 from tests.support.log_files import segment_path, write_partition
-from tests.unit.checks.examined import FIRST, codes, three_segments
+from tests.unit.checks.examined import FIRST, codes
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    return three_segments(tmp_path)
 
 
 def test_a_checkpoint_of_many_partitions_is_told_once(tmp_path: Path) -> None:

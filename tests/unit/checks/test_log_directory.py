@@ -10,15 +10,10 @@ import pytest
 import pylog
 from pylog.errors import LogDirectoryError
 from tests.support.log_files import write_partition
-from tests.unit.checks.examined import FIRST, codes, three_segments
+from tests.unit.checks.examined import FIRST, codes
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    return three_segments(tmp_path)
 
 
 def write_meta_properties(directory: Path, directory_id: str = "Igo74ZAZCxWJ1lxdTzs-vQ") -> None:

@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from tests.unit.checks.examined import remove_segment, three_segments
+from tests.unit.checks.examined import remove_segment
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    return three_segments(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 import pylog
 from tests.support.batches import COMMIT, batch_v2, joined, marker, plain_records
 from tests.support.log_files import write_partition
-from tests.unit.checks.examined import FIRST, SECOND, THIRD, codes, three_segments
+from tests.unit.checks.examined import FIRST, SECOND, THIRD, codes
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    return three_segments(tmp_path)
 
 
 def test_a_sound_directory_has_no_finding(directory: Path) -> None:

@@ -11,18 +11,13 @@ from pylog.reading import planner
 from pylog.reading.pending_commit import PendingCommit
 from tests.support.batches import ABORT, COMMIT, batch_v2, marker, plain_records, with_bad_crc
 from tests.support.log_files import write_partition
-from tests.unit.reading.planned import LOG, tasks, three_segments
+from tests.unit.reading.planned import LOG, tasks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.reading.damage import ReadModeName
     from pylog.results import Scan
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    return three_segments(tmp_path)
 
 
 def test_a_partition_with_nothing_to_read_gets_no_task(directory: Path) -> None:

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from tests.unit.reading.planned import tasks, three_segments
+from tests.unit.reading.planned import tasks
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    return three_segments(tmp_path)
 
 
 def slices(directory: Path, **options: Any) -> list[tuple[int, int, int]]:  # noqa: ANN401
