@@ -82,37 +82,47 @@ def written_by(name: str, requests: Iterable[dict[str, Any]]) -> list[list[Writt
     A request is the schema with what the program is to do with it; ``payloads`` are bytes. Without
     the jars the test is skipped, in continuous integration it fails.
     """
+    serdes = SERDES[name]
+    answers = answers_of(serdes.source, name, serdes.packages, requests, without=serdes.without)
+    errors = [each["error"] for each in answers if "error" in each]
+    assert not errors, errors[0]
+    return [[_written(value) for value in each["values"]] for each in answers]
+
+
+def answers_of(
+    source: str,
+    name: str,
+    packages: Sequence[str],
+    requests: Iterable[dict[str, Any]],
+    *,
+    without: Sequence[str] = (),
+    java_options: Sequence[str] = (),
+    more_jars: Sequence[Path] = (),
+) -> list[dict[str, Any]]:
+    """Return what a program of ``tests/interop/java`` answers, a line for a line."""
     lines = [
         json.dumps({**each, "payloads": [_text(payload) for payload in each["payloads"]]})
         for each in requests
     ]
+    try:
+        folder = _ROOT / "build" / "serdes" / name
+        jars = fetch_jars(",".join(packages), folder, without=",".join(without))
+        options = (*SHORT_LIVED, *java_options)
+        command = java_command(_SOURCES / source, options, more_jars=[*jars, *more_jars])
+    except KafkaNotFoundError as error:
+        give_up_without_kafka(f"the program {source}", error)
     ran = subprocess.run(
-        _command(name),
+        command,
         input="\n".join(lines),
         capture_output=True,
         text=True,
         timeout=_SECONDS,
         check=False,
     )
-    answers = [json.loads(each) for each in ran.stdout.splitlines()]
-    errors = [each["error"] for each in answers if "error" in each]
     assert ran.returncode == 0, ran.stderr[-2_000:]
-    assert not errors, (errors[0], ran.stderr[:2_000])
+    answers = [json.loads(each) for each in ran.stdout.splitlines()]
     assert len(answers) == len(lines)
-    return [[_written(value) for value in each["values"]] for each in answers]
-
-
-def _command(name: str) -> list[str]:
-    serdes = SERDES[name]
-    try:
-        jars = fetch_jars(
-            ",".join(serdes.packages),
-            _ROOT / "build" / "serdes" / name,
-            without=",".join(serdes.without),
-        )
-        return java_command(_SOURCES / serdes.source, SHORT_LIVED, more_jars=jars)
-    except KafkaNotFoundError as error:
-        give_up_without_kafka(f"the serializers of {name}", error)
+    return answers
 
 
 def _written(answer: dict[str, Any]) -> Written:
