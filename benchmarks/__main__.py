@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from benchmarks.batches import CODECS
 from benchmarks.cleaning import measure_cleaning
@@ -47,6 +48,7 @@ from benchmarks.serving import measure_serving
 from benchmarks.spark_cleaning import measure_spark_cleaning
 from benchmarks.spark_scan import scan_by_spark
 from benchmarks.spark_small import measure_small
+from benchmarks.spark_typed import measure_spark_typed
 from benchmarks.spark_write import measure_spark_writes
 from benchmarks.sparse_log import look_up_in_sparse_log
 from benchmarks.start_up import CommandFailedError, measure_start_up
@@ -169,7 +171,7 @@ def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> No
 
 
 def _measure_spark(results: Results, bench: Bench, only: str, rounds: int) -> None:
-    names = ("pruning", "spark-small", "spark-compact", "spark-kafka", "spark-write")
+    names = ("pruning", "spark-small", "spark-compact", "spark-kafka", "spark-typed", "spark-write")
     parts = [part for part in names if only in part]
     if parts and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         results.notes.append(f"the parts {', '.join(parts)}: no Java")
@@ -180,16 +182,17 @@ def _measure_spark(results: Results, bench: Bench, only: str, rounds: int) -> No
         results.small = measure_small(bench, rounds, _say)
     if "spark-compact" in parts:
         results.spark_cleaning = measure_spark_cleaning(bench, rounds, _say)
-    if "spark-kafka" in parts:
-        try:
-            results.kafka_source = measure_kafka_source(bench, rounds, _say)
-        except NotHereError as error:
-            results.notes.append(f"the rows of Spark's kafka source: {error}")
-    if "spark-write" in parts:
-        try:
-            results.writes = measure_spark_writes(bench, rounds, _say)
-        except NotHereError as error:
-            results.notes.append(f"writes by Spark: {error}")
+    beside_brokers: dict[str, tuple[str, Any, str]] = {
+        "spark-kafka": ("kafka_source", measure_kafka_source, "the rows of Spark's kafka source"),
+        "spark-typed": ("typed", measure_spark_typed, "typed values in Spark"),
+        "spark-write": ("writes", measure_spark_writes, "writes by Spark"),
+    }
+    for part, (name, measure, what) in beside_brokers.items():
+        if part in parts:
+            try:
+                setattr(results, name, measure(bench, rounds, _say))
+            except NotHereError as error:
+                results.notes.append(f"{what}: {error}")
 
 
 def _serving(results: Results, bench: Bench, rounds: int) -> None:

@@ -46,7 +46,7 @@ def full_scan(value_bytes: int, *, with_sockets: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Topic:
+class Topic:
     """A topic that lies in a log directory of ours and in the broker's."""
 
     directories: list[Path]
@@ -62,7 +62,7 @@ class _Topic:
 
 
 @contextmanager
-def _broker_with(topics: list[_Topic]) -> Iterator[KafkaBroker]:
+def broker_with(topics: list[Topic]) -> Iterator[KafkaBroker]:
     """Run a broker that holds copies of the topics' segments."""
     with tempfile.TemporaryDirectory(prefix="pylog-bench-broker") as directory:
         broker = KafkaBroker(Path(directory), properties=BROKER_PROPERTIES, java_options=BROKER_JVM)
@@ -81,12 +81,12 @@ def _broker_with(topics: list[_Topic]) -> Iterator[KafkaBroker]:
             yield broker
 
 
-def kafka_session(*, with_sockets: bool) -> SparkSession:
-    """Return a session that has Spark's ``kafka`` source and sink."""
+def kafka_session(*, with_sockets: bool, more_packages: str = "") -> SparkSession:
+    """Return a session that has Spark's ``kafka`` source and sink, and other packages."""
     ivy = Path(__file__).parents[1] / "build" / "ivy-spark"  # another kafka-clients than the peers
     return spark_session(
         {
-            "spark.jars.packages": KAFKA_SOURCE,
+            "spark.jars.packages": ",".join(filter(None, (KAFKA_SOURCE, more_packages))),
             "spark.jars.excludes": FROM_PYSPARK,
             "spark.jars.ivy": str(ivy),
             UNIX_SOCKET: str(with_sockets).lower(),
@@ -104,7 +104,7 @@ class _Ways:
         self._spark = spark
         self._servers = bootstrap_servers
 
-    def pair(self, name: str, topic: _Topic, records: int, **options: str) -> _Pair:
+    def pair(self, name: str, topic: Topic, records: int, **options: str) -> _Pair:
         """Return how to read a topic by options that both have, after a check of both."""
         if "assign" not in options:
             options["subscribe"] = topic.name
@@ -118,7 +118,7 @@ class _Ways:
 
         return _checked(name, records, ours, theirs)
 
-    def pair_by_predicate(self, name: str, topic: _Topic, records: int, times: range) -> _Pair:
+    def pair_by_predicate(self, name: str, topic: Topic, records: int, times: range) -> _Pair:
         """Return how to read by a predicate on timestamps in ms, after a check of both."""
         first, end = (sf.timestamp_millis(sf.lit(each)) for each in (times.start, times.stop))
         condition = (sf.col("timestamp") >= first) & (sf.col("timestamp") < end)
@@ -144,7 +144,7 @@ def _checked(
     return PairFigure(name, PEER), ours, theirs
 
 
-def _small_pairs(ways: _Ways, bench: Bench, large: _Topic) -> Iterator[_Pair]:
+def _small_pairs(ways: _Ways, bench: Bench, large: Topic) -> Iterator[_Pair]:
     """Yield one offset and one per cent of the time, the latter in two ways, from the middle."""
     topic = large_topic(bench)
     middle, name = topic.end_offset // 2, large.name
@@ -169,12 +169,12 @@ def _measure(rounds: int, *, quick: bool, with_sockets: bool) -> list[PairFigure
     bench = Bench(Path(__file__).parents[1] / "build" / "bench", quick=quick)
     sets = {size: bench.spark(size) for size in VALUE_SIZES}
     whole = {
-        size: _Topic([log.parent for log in bench.logs(each.name)], each.records)
+        size: Topic([log.parent for log in bench.logs(each.name)], each.records)
         for size, each in sets.items()
     }
     topic = large_topic(bench)
-    large = _Topic([topic.directory], topic.end_offset)
-    with _broker_with([*whole.values(), large]) as broker:
+    large = Topic([topic.directory], topic.end_offset)
+    with broker_with([*whole.values(), large]) as broker:
         spark = kafka_session(with_sockets=with_sockets)
         ways = _Ways(spark, broker.bootstrap_servers)
         pairs = [

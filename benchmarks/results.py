@@ -51,6 +51,7 @@ class Results:
     small: list[PairFigure] = field(default_factory=list)
     spark_cleaning: list[PairFigure] = field(default_factory=list)
     kafka_source: list[PairFigure] = field(default_factory=list)
+    typed: list[PairFigure] = field(default_factory=list)
     writes: list[WriteFigure] = field(default_factory=list)
     remote: list[RemoteFigure] = field(default_factory=list)
     start_up: list[StartUpFigure] = field(default_factory=list)

@@ -70,6 +70,7 @@ def pair_sections(results: Results) -> Iterator[Table]:
         ("What is small, Spark, noop sink", results.small),
         ("Compaction by Spark, two cores", results.spark_cleaning),
         ("Spark's kafka source with a local broker, noop sink", results.kafka_source),
+        ("Typed values in Spark, noop sink", results.typed),
     ):
         if pairs:
             yield _pairs(title, pairs)

@@ -3,7 +3,14 @@
 import statistics
 from collections.abc import Iterator
 
-from benchmarks import kafka_source, spark_cleaning, spark_scan, spark_small, spark_write
+from benchmarks import (
+    kafka_source,
+    spark_cleaning,
+    spark_scan,
+    spark_small,
+    spark_typed,
+    spark_write,
+)
 from benchmarks.following import NOTHING_NEW
 from benchmarks.pruning import FULL
 from benchmarks.ratio import faster
@@ -34,6 +41,8 @@ KAFKA_SOURCE_TIMES = {
     kafka_source.PREDICATE: 10.0,
 }
 """At least so many times as fast as Spark's own source."""
+TYPED_TIMES = {spark_typed.PLAIN: 1.7, spark_typed.FROM_AVRO: 3.0, spark_typed.FROM_JSON: 8.0}
+"""At most so many times the time of the plain scan; at least so many times as fast as others."""
 WRITE_TIMES = {
     (100, spark_write.KAFKA): 4.0,
     (1000, spark_write.KAFKA): 2.0,
@@ -121,6 +130,19 @@ def kafka_source_targets(results: Results) -> Iterator[Target]:
             continue
         times = 1 / figures[name].times
         yield Target(text, f"{times:.2f}", times >= limit)
+
+
+def typed_targets(results: Results) -> Iterator[Target]:
+    for figure in results.typed:
+        limit = TYPED_TIMES[figure.peer]
+        if figure.peer == spark_typed.PLAIN:
+            text = f"Spark, {figure.name}: ≤ {limit:g} times the time of {figure.peer}"
+            yield Target(text, f"{figure.times:.2f}", figure.times <= limit)
+        else:
+            text = f"Spark, {figure.name}: ≥ {limit:g} times as fast as {figure.peer}"
+            yield Target(text, f"{1 / figure.times:.2f}", 1 / figure.times >= limit)
+    if not results.typed:
+        yield Target("typed values in Spark", NOT_MEASURED, None)
 
 
 def writes_targets(results: Results) -> Iterator[Target]:

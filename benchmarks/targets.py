@@ -23,6 +23,7 @@ from benchmarks.spark_targets import (
     small_targets,
     spark_cleaning_targets,
     spark_targets,
+    typed_targets,
     writes_targets,
 )
 from benchmarks.target import Target
@@ -62,6 +63,7 @@ def targets(results: Results) -> list[Target]:
         small_targets,
         fresh_targets,
         kafka_source_targets,
+        typed_targets,
         writes_targets,
         remote_targets,
         start_up_targets,
