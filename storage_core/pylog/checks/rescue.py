@@ -19,7 +19,7 @@ Where segments overlap, the copy has what a consumer gets that reads from the st
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -325,8 +325,19 @@ def _after(batches: list[_Batch], batch: _Batch) -> _Batch | None:
 
 
 def _merged(sources: list[LogSegmentView], batches: list[_Batch]) -> list[SegmentCopy]:
-    """Return segments that hold all of it, each batch in the segment whose name says so."""
-    bases = sorted({each.base_offset for each in sources})
+    """Return segments that hold all of it, each batch in the segment whose name says so.
+
+    Where a file has got another name, there may be batches before all names, and one across it.
+    """
+    firsts = [each.first_offset for each in batches]
+    names = {each.base_offset for each in sources}
+
+    def is_within_a_batch(base: int) -> bool:
+        before = bisect_left(firsts, base) - 1
+        return before >= 0 and batches[before].last_offset >= base
+
+    bases = sorted({min(*names, firsts[0]), *names})
+    bases = [each for each in bases if not is_within_a_batch(each)]
     copies = [SegmentCopy(base, []) for base in bases]
     for batch in batches:
         pieces = copies[max(0, bisect_right(bases, batch.first_offset) - 1)].pieces

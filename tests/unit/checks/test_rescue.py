@@ -63,6 +63,12 @@ def test_segments_that_have_each_others_names_are_put_in_place(source: Path) -> 
     assert summary.is_complete
 
 
+@pytest.mark.parametrize("name", [12, 27])
+def test_a_first_segment_that_has_a_later_name_is_first_again(source: Path, name: int) -> None:
+    segment_path(source / "orders-0", 0).rename(segment_path(source / "orders-0", name))
+    assert offsets(source) == list(range(30))
+
+
 @pytest.mark.parametrize(
     "order",
     [[2, 3, 3], [2, 2, 3], [3, 2], [2, 3, 2, 3]],
