@@ -135,7 +135,10 @@ class PylogBatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of one input partition."""
-        return read_task_partition(partition, self._schema, self._options, self._typed)
+        typed = self._typed
+        if is_pruning(self._options.pushdown):
+            typed = self._pushed.narrowed(typed)
+        return read_task_partition(partition, self._schema, self._options, typed)
 
     def _where(self) -> RecordFilter | None:
         """Return the predicates of the options and of Spark that are applied here."""

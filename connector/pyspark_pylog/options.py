@@ -42,7 +42,7 @@ RECORDS = "records"
 """The value of option ``table`` that stands for the records, and not for a metadata table."""
 OF_KEYS = "latest"
 """The table of the last record of each key, which may be that of an earlier time."""
-RECORD_FILTER, RECORD_COUNTS = "recordFilter", "recordCounts"
+RECORD_FILTER, RECORD_COUNTS, FIELD_CONDITION = "recordFilter", "recordCounts", "fieldCondition"
 """What `pyspark_pylog.table` gives a ``load()`` of its own; not for users."""
 CLIENT_PREFIX = "kafka."
 CLIENT_ISOLATION = "kafka.isolation.level"
@@ -176,6 +176,9 @@ class LoadOptions:
     max_bytes_per_trigger: int | None = _option(values.size, of=Of.STREAM)
     where: RecordFilter | None = _option(
         values.record_filter, of=Of.ALL, name=RECORD_FILTER, is_hidden=True
+    )
+    field_condition: str | None = _option(
+        values.some_text, of=Of.ALL, name=FIELD_CONDITION, is_hidden=True
     )
     counts_records: bool = _option(
         values.boolean, default=False, of=Of.ALL, name=RECORD_COUNTS, is_hidden=True

@@ -16,13 +16,20 @@ from pyspark.sql.types import StructType
 
 import pylog
 from pylog import RecordFilter
-from pylog.jobs import absolute_location, to_record_filter
+from pylog.jobs import absolute_location, to_field_condition, to_record_filter
 from pyspark_pylog.batch_reader import COUNT, PylogBatchReader, TaskPartition
 from pyspark_pylog.option_values import format_record_filter
-from pyspark_pylog.options import RECORD_COUNTS, RECORD_FILTER, RECORDS, LoadOptions
+from pyspark_pylog.options import (
+    FIELD_CONDITION,
+    RECORD_COUNTS,
+    RECORD_FILTER,
+    RECORDS,
+    LoadOptions,
+)
 from pyspark_pylog.schemas import read_schema
 from pyspark_pylog.spark_workarounds import classic_plan, connect_plan
 from pyspark_pylog.spark_workarounds.worker_python import is_classic, worker_python_checked
+from pyspark_pylog.typed_columns import typed_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -172,12 +179,29 @@ class PylogTable(_Base):
         return self._finish(self._load(pushed, schema), columns)
 
     def _pushed(self, whole: DataFrame) -> dict[str, str]:
-        """Return the option that has what the conditions say of places, times and keys."""
+        """Return options that have what the conditions say of places, times, keys and fields."""
         plan: _Plan = classic_plan if is_classic(self._spark) else connect_plan
         given = {name.lower() for name in self._options}
         typed = [name for name in ("key", "value") if f"{name}format" in given]
-        where = to_record_filter(plan.find_comparisons(self._finish(whole, ())), typed=typed)
-        return {} if where == RecordFilter() else {RECORD_FILTER: format_record_filter(where)}
+        comparisons = plan.find_comparisons(self._finish(whole, ()))
+        where = to_record_filter(comparisons, typed=typed)
+        pushed = {} if where == RecordFilter() else {RECORD_FILTER: format_record_filter(where)}
+        if condition := self._field_condition(comparisons, typed):
+            pushed[FIELD_CONDITION] = condition
+        return pushed
+
+    def _field_condition(
+        self, comparisons: Sequence[Comparison], typed: Sequence[str]
+    ) -> str | None:
+        """Return what is said of decoded fields; a client of Connect does not see the schemas."""
+        ways = [(each,) if isinstance(each, str) else each for each, *_ in comparisons]
+        if not is_classic(self._spark) or not any(way[0] in typed for way in ways):
+            return None
+        path = [self._path] if isinstance(self._path, str) else self._path
+        given = {"paths": json.dumps(list(path)), **self._options}
+        options = LoadOptions.parse({name: str(each) for name, each in given.items()})
+        decoded = typed_records(options)
+        return None if decoded is None else to_field_condition(comparisons, decoded.types)
 
     def _load(self, pushed: dict[str, str], schema: StructType | None = None) -> DataFrame:
         reader = self._spark.read.format("pylog").options(**self._options, **pushed)
@@ -214,7 +238,8 @@ def _lines_of_read(options: LoadOptions, columns: Sequence[str]) -> Iterator[str
         views = options.directory().select(**options.choice)
         yield f"topics:     {_topics([(view.topic, view.partition) for view in views])}"
         return
-    pushed = "nothing" if options.where is None else format_record_filter(options.where)
+    of_records = None if options.where is None else format_record_filter(options.where)
+    pushed = ", ".join(each for each in (of_records, options.field_condition) if each) or "nothing"
     yield f"pushed:     {pushed}"
     partitions = PylogBatchReader(options, read_schema(options)).partitions()
     tasks = [

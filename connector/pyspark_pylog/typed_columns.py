@@ -16,6 +16,7 @@ null                           STRING
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.types import (
@@ -85,7 +86,11 @@ def typed_records(options: LoadOptions) -> TypedRecords | None:
     if not options.formats:
         return None
     arguments: dict[str, Any] = {**options.choice, **options.formats}
-    return pylog.scan(options.directory(), **arguments).typed
+    typed = pylog.scan(options.directory(), **arguments).typed
+    if typed is not None and options.field_condition is not None:
+        with suppress(ValueError):  # of other columns than there were when it was made
+            typed = typed.passing(options.field_condition)
+    return typed
 
 
 def ensure_all_typed(typed: TypedRecords) -> None:

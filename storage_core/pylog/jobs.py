@@ -40,6 +40,7 @@ _PUBLIC = LazyNames(
             "Comparison",
             "to_record_filter",
         ),
+        "pylog.pushdown.field_comparisons": ("to_field_condition",),
         "pylog.reading.log_directory": ("choose_partitions",),
         "pylog.reading.planned_bytes": ("PlannedBytes",),
         "pylog.reading.scan_task": ("ScanTask",),

@@ -22,6 +22,7 @@ from pylog.locations import absolute_location as absolute_location
 from pylog.model import check_specs as check_specs
 from pylog.pushdown.comparison import Comparison as Comparison
 from pylog.pushdown.comparison import to_record_filter as to_record_filter
+from pylog.pushdown.field_comparisons import to_field_condition as to_field_condition
 from pylog.reading.log_directory import choose_partitions as choose_partitions
 from pylog.reading.planned_bytes import PlannedBytes as PlannedBytes
 from pylog.reading.scan_task import ScanTask as ScanTask

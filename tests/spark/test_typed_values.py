@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 
 import pylog
 from pyspark_pylog import table
+from tests.support.avro_schemas import zigzag
 from tests.support.registry_records import ORDER, ORDER_2, schema, write_registry
 from tests.support.spark_session import NEEDS_SPARK, spark
 from tests.unit.reading.typed_logs import FIRST, OF_USER, SECOND, write_orders, write_values
@@ -181,3 +182,98 @@ def test_rows_are_encoded_and_read_back(spark: SparkSession, tmp_path: Path) -> 
         rows.selectExpr("named_struct('id', CAST(NULL AS BIGINT)) AS value").write.format(
             "pylog"
         ).option("topic", "orders").option("valueSchema", "latest").mode("append").save(str(logs))
+
+
+NESTED = (
+    '{"type":"record","name":"Order","fields":[{"name":"user","type":{"type":"record","name":"User",'
+    '"fields":[{"name":"id","type":"long"},{"name":"name","type":["null","string"]}]}},'
+    '{"name":"at","type":{"type":"long","logicalType":"timestamp-millis"}},'
+    '{"name":"rest","type":"string"}]}'
+)
+
+
+@pytest.fixture
+def nested(tmp_path: Path) -> Path:
+    """Return a log of orders of users 0 to 4, of which those of user 3 have a text that is none."""
+    write_registry(tmp_path, [schema("orders-value", 1, 1, NESTED)])
+    values = [
+        b"\0\0\0\0\x01" + zigzag(user) + b"\x02\x02u" + zigzag(1_000 * user) + rest
+        for user in range(5)
+        for rest in (b"\x02\xff" if user == 3 else b"\x02x",)
+    ]
+    write_values(tmp_path, "orders-0", [*values, None])
+    return tmp_path
+
+
+CONDITIONS = {
+    "value.user.id = 2": [2],
+    "value.user.id >= 1 AND value.user.id < 3": [1, 2],
+    "value.user.id IN (0, 4, 9)": [0, 4],
+    "value.user.name = 'u' AND value.user.id < 1": [0],
+    "value.at = TIMESTAMP '1970-01-01 00:00:04Z'": [4],
+    "value.user.id + 0 = 2 AND value.user.id < 3": [2],
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_conditions_on_nested_fields_leave_rows_out_before_the_rest_is_decoded(
+    spark: SparkSession, nested: Path, condition: str
+) -> None:
+    orders = table(spark, str(nested), subscribe="orders", valueFormat="auto")
+    found = [row.offset for row in orders.where(condition).select("offset", "value").collect()]
+    assert found == CONDITIONS[condition]
+
+
+def test_other_conditions_read_all_rows(spark: SparkSession, nested: Path) -> None:
+    orders = table(spark, str(nested), subscribe="orders", valueFormat="auto")
+    for condition in ("value.user.id + 1 = 3", "value.user.id = 2 OR value.rest = 'x'"):
+        with pytest.raises(PySparkException, match="offset 3: the value cannot be decoded"):
+            orders.where(condition).select("offset", "value").collect()
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_pushed_filters_on_nested_fields(spark: SparkSession, nested: Path, condition: str) -> None:
+    name = "spark.sql.python.filterPushdown.enabled"
+    spark.conf.set(name, "true")
+    try:
+        frame = load(spark, nested, valueFormat="auto", pushdown="on").where(condition)
+        found = [row.offset for row in frame.select("offset", "value").collect()]
+    finally:
+        spark.conf.unset(name)
+    assert found == CONDITIONS[condition]
+
+
+def test_reasons_are_there_without_the_typed_column(spark: SparkSession, nested: Path) -> None:
+    columns = "offset,_corrupt_record"
+    frame = load(spark, nested, valueFormat="auto", mode="PERMISSIVE", columns=columns)
+    (row,) = frame.where("_corrupt_record IS NOT NULL").collect()
+    assert (row.offset, "rest: the text is not UTF-8" in row._corrupt_record) == (3, True)
+    orders = table(
+        spark,
+        str(nested),
+        subscribe="orders",
+        valueFormat="auto",
+        mode="PERMISSIVE",
+        columns="offset,value,_corrupt_record",
+    )
+    found = orders.where("_corrupt_record IS NOT NULL").select("offset")
+    assert [row.offset for row in found.collect()] == [3]
+
+
+def test_topics_without_a_schema_are_left_out_of_a_whole_directory(
+    spark: SparkSession, logs: Path
+) -> None:
+    write_values(logs, "notes-0", [b"{}"])
+    whole = spark.read.format("pylog").option("valueFormat", "auto")
+    frame = whole.load(str(logs))
+    assert {row.topic for row in frame.select("topic", "value").collect()} == {"orders"}
+    assert frame.count() == 3
+    with pytest.raises(PySparkException, match="no subject 'notes-value' here"):
+        whole.option("subscribe", "orders,notes").load(str(logs)).collect()
+    stream = spark.readStream.format("pylog").option("valueFormat", "auto").load(str(logs))
+    query = stream.writeStream.format("noop").start()
+    try:
+        with pytest.raises(PySparkException, match="no schema is known for _schemas, notes"):
+            query.processAllAvailable()
+    finally:
+        query.stop()

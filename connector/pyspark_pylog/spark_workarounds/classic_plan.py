@@ -77,6 +77,10 @@ def find_comparisons(filtered: DataFrame) -> list[Comparison]:
 
 def _of_later(comparison: Comparison) -> Comparison | None:
     """Return what a comparison says also if its timestamp is computed again later."""
+    if isinstance(comparison.column, tuple):  # of a field, whose times are in any order
+        values = comparison.value if isinstance(comparison.value, list) else [comparison.value]
+        is_of_times = any(isinstance(each, dt.datetime) for each in values)
+        return None if is_of_times else comparison
     if comparison.column != "timestamp":
         return comparison
     if comparison.operator not in (">", ">=") or not isinstance(comparison.value, dt.datetime):
@@ -137,20 +141,34 @@ def _to_comparison(expression: Any) -> Comparison | None:  # noqa: ANN401 - of t
     left, right = expression.left(), expression.right()
     if _is_literal(left):
         left, right, operator = right, left, MIRRORED[operator]
-    if _kind(left) != "AttributeReference" or not _is_literal(right):
+    column = _column(left)
+    if column is None or not _is_literal(right):
         return None
     value = _value(right)
-    return None if value is None else Comparison(left.name().lower(), operator, value)
+    return None if value is None else Comparison(column, operator, value)
+
+
+def _column(expression: Any) -> str | tuple[str, ...] | None:  # noqa: ANN401 - of the JVM
+    """Return the column that an expression is, or the way to a field within it."""
+    path = []
+    while _kind(expression) == "GetStructField":
+        path.append(str(expression.extractFieldName()))
+        expression = expression.child()
+    if _kind(expression) != "AttributeReference":
+        return None
+    name = str(expression.name().lower())
+    return (name, *reversed(path)) if path else name
 
 
 def _to_membership(expression: Any, kind: str) -> Comparison | None:  # noqa: ANN401 - of the JVM
-    column = expression.child() if kind == "InSet" else expression.value()
-    if _kind(column) != "AttributeReference":
+    child = expression.child() if kind == "InSet" else expression.value()
+    column = _column(child)
+    if column is None:
         return None
     if kind == "InSet":  # what Spark makes of more than ten literals
         items = expression.hset().toSeq()
         literals = [items.apply(at) for at in range(items.size())]
-        values = [_value_of(column.dataType(), each) for each in literals if each is not None]
+        values = [_value_of(child.dataType(), each) for each in literals if each is not None]
     else:
         items = expression.list()
         literals = [items.apply(at) for at in range(items.size())]
@@ -159,7 +177,7 @@ def _to_membership(expression: Any, kind: str) -> Comparison | None:  # noqa: AN
         values = [_value(each) for each in literals if each.value() is not None]
     if None in values:  # of a type that is not known here
         return None
-    return Comparison(column.name().lower(), "in", values)
+    return Comparison(column, "in", values)
 
 
 def _is_literal(expression: Any) -> bool:  # noqa: ANN401 - of the JVM

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 import pyspark
 from pyspark.sql.datasource import DataSourceReader
 
-from pylog.jobs import Comparison, to_record_filter
+from pylog.jobs import Comparison, to_field_condition, to_record_filter
 from pyspark_pylog.spark_workarounds.classic_plan import OPERATORS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from pylog import RecordFilter
+    from pylog.results import TypedRecords
 
 FIRST_WITHOUT_LEAK = 5
 """The first major version of Spark in which each scan has pushed filters of its own."""
@@ -73,11 +74,19 @@ class PushFilters:
         typed = [name.removesuffix("_format") for name in formats]
         return to_record_filter(self._comparisons, typed=typed)
 
+    def narrowed(self, typed: TypedRecords | None) -> TypedRecords | None:
+        """Return what gives the rows that pass what the filters say about decoded fields."""
+        if typed is None:
+            return None
+        condition = to_field_condition(self._comparisons, typed.types)
+        return typed if condition is None else typed.passing(condition)
+
 
 def _to_comparison(pushed: object) -> Comparison | None:
     operator = _OPERATORS.get(type(pushed).__name__)
     attribute: tuple[str, ...] = getattr(pushed, "attribute", ())
-    if operator is None or len(attribute) != 1:
+    if operator is None or not attribute:
         return None
     value = getattr(pushed, "value", None)
-    return None if value is None else Comparison(attribute[0], operator, value)
+    column = attribute if len(attribute) > 1 else attribute[0]
+    return None if value is None else Comparison(column, operator, value)

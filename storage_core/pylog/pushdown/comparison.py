@@ -28,11 +28,12 @@ MIRRORED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
 class Comparison(NamedTuple):
     """``column operator value``; operators are ``= > >= < <= in``, of which the last has a list.
 
-    A column that is null passes no comparison. A value of ``timestamp`` is a datetime with a time
+    The column is a name, or the names on the way to a field within it. One that is null passes no
+    comparison. A value of ``timestamp`` is a datetime with a time
     zone; `utc_time` makes one.
     """
 
-    column: str
+    column: str | tuple[str, ...]
     operator: str
     value: object
 
@@ -60,7 +61,8 @@ def to_record_filter(
     """
     where = RecordFilter()
     for each in comparisons:
-        filter_of = None if each.column in typed else _COLUMNS.get(each.column)
+        is_whole = isinstance(each.column, str) and each.column not in typed
+        filter_of = _COLUMNS.get(str(each.column)) if is_whole else None
         allowed = None if filter_of is None else filter_of(each)
         if allowed is not None:
             where &= allowed

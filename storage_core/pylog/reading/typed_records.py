@@ -26,6 +26,7 @@ from pylog.columnar.arrow_schema import (
 )
 from pylog.errors import UndecodableValueError
 from pylog.reading.damage import ReadMode
+from pylog.reading.field_filter import FieldFilter
 from pylog.record_lines.arrow_functions import take
 from pylog.typed.known_schemas import KnownSchemas
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.model import TopicPartition
-    from pylog.reading.field_filter import FieldFilter
     from pylog.typed.typed_column import DecodedColumn, TypedColumn
 
 _LOGGER = logging.getLogger(__name__)
@@ -107,6 +107,16 @@ class TypedRecords:
             for name, each in self.columns.items()
         }
         return replace(self, columns=columns)
+
+    def passing(self, condition: str) -> TypedRecords:
+        """Return a copy that gives only rows for which a condition is true; as `tested_by`.
+
+        Raises
+        ------
+        ValueError
+            It does not fit the columns.
+        """
+        return self.tested_by(FieldFilter.of(condition, self.types))
 
     def tested_by(self, where: FieldFilter) -> TypedRecords:
         """Return a copy that gives only rows that pass a further filter; the report is shared."""
