@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 import pylog
 from pylog import RecordFilter
-from pylog.jobs import absolute_location, to_field_condition, to_record_filter
+from pylog.jobs import absolute_location, to_record_filter
 from pyspark_pylog.batch_reader import COUNT, PylogBatchReader, TaskPartition
 from pyspark_pylog.option_values import format_record_filter
 from pyspark_pylog.options import (
@@ -201,7 +201,9 @@ class PylogTable(_Base):
         given = {"paths": json.dumps(list(path)), **self._options}
         options = LoadOptions.parse({name: str(each) for name, each in given.items()})
         decoded = typed_records(options)
-        return None if decoded is None else to_field_condition(comparisons, decoded.types)
+        if decoded is None:
+            return None
+        return pylog.jobs.to_field_condition(comparisons, decoded.types)
 
     def _load(self, pushed: dict[str, str], schema: StructType | None = None) -> DataFrame:
         reader = self._spark.read.format("pylog").options(**self._options, **pushed)

@@ -68,6 +68,7 @@ WORKERS = {
     "plan_truncation",
     "read_table",
     "record_schema",
+    "to_field_condition",
     "repair_copy",
     "scan",
     "schemas",

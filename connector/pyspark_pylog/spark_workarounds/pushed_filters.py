@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import pyspark
 from pyspark.sql.datasource import DataSourceReader
 
-from pylog.jobs import Comparison, to_field_condition, to_record_filter
+import pylog
+from pylog.jobs import Comparison, to_record_filter
 from pyspark_pylog.spark_workarounds.classic_plan import OPERATORS
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class PushFilters:
         """Return what gives the rows that pass what the filters say about decoded fields."""
         if typed is None:
             return None
-        condition = to_field_condition(self._comparisons, typed.types)
+        condition = pylog.jobs.to_field_condition(self._comparisons, typed.types)
         return typed if condition is None else typed.passing(condition)
 
 
