@@ -221,7 +221,8 @@ def avro_round(seed: int, tally: Tally, *, harms_schemas: bool) -> None:
     if not harms_schemas:
         column = column_of("AVRO", texts, 1)
         _, failures = decode(column, values[:GOOD])
-        assert not failures, (seed, texts, failures)
+        if not any(map(_is_raw, schemas)):  # whose values have no length in some framings
+            assert not failures, (seed, texts, failures)
         judge_all(column, values, avro_judge(texts, 1, harms_schemas=False), plain_values, tally)
         return
     for _ in range(6):

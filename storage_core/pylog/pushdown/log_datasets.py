@@ -90,7 +90,7 @@ def _with_one(name: str, operator: str, literal: pa.Array, schema: pa.Schema) ->
 def _alternatives(node: Node, schema: pa.Schema) -> Comparison | None:
     """Return ``a = 1 OR a IN (2, 3)`` as one list."""
     values: list[object] = []
-    names: set[str] = set()
+    names: set[str | tuple[str, ...]] = set()
     for term in _terms_of(node, "or_kleene"):
         compared = _comparison(term, schema)
         if compared is None or compared.operator not in ("=", "in"):
