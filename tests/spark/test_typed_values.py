@@ -10,6 +10,8 @@ from pyspark.errors import PySparkException
 import pylog
 from pyspark_pylog import table
 from tests.support.avro_schemas import zigzag
+from tests.support.batches import Stored, batch_v2
+from tests.support.log_files import write_partition
 from tests.support.registry_records import ORDER, ORDER_2, schema, write_registry
 from tests.support.spark_session import NEEDS_SPARK, spark
 from tests.unit.reading.typed_logs import FIRST, OF_USER, SECOND, write_orders, write_values
@@ -194,14 +196,17 @@ NESTED = (
 
 @pytest.fixture
 def nested(tmp_path: Path) -> Path:
-    """Return a log of orders of users 0 to 4, of which those of user 3 have a text that is none."""
-    write_registry(tmp_path, [schema("orders-value", 1, 1, NESTED)])
-    values = [
-        b"\0\0\0\0\x01" + zigzag(user) + b"\x02\x02u" + zigzag(1_000 * user) + rest
+    """Return a log of orders of users 0 to 4; the key of user 3 is no text."""
+    of_keys = schema("orders-key", 1, 2, '"string"')
+    write_registry(tmp_path, [schema("orders-value", 1, 1, NESTED), of_keys])
+    stored = [
+        Stored(
+            *(user, 1_000, b"\0\0\0\0\x02\x02" + (b"\xff" if user == 3 else b"k")),
+            b"\0\0\0\0\x01" + zigzag(user) + b"\x02\x02u" + zigzag(1_000 * user) + b"\x02x",
+        )
         for user in range(5)
-        for rest in (b"\x02\xff" if user == 3 else b"\x02x",)
     ]
-    write_values(tmp_path, "orders-0", [*values, None])
+    write_partition(tmp_path, {0: [batch_v2(stored)]}, name="orders-0")
     return tmp_path
 
 
@@ -219,16 +224,16 @@ CONDITIONS = {
 def test_conditions_on_nested_fields_leave_rows_out_before_the_rest_is_decoded(
     spark: SparkSession, nested: Path, condition: str
 ) -> None:
-    orders = table(spark, str(nested), subscribe="orders", valueFormat="auto")
-    found = [row.offset for row in orders.where(condition).select("offset", "value").collect()]
+    orders = table(spark, str(nested), subscribe="orders", valueFormat="auto", keyFormat="auto")
+    found = [row.offset for row in orders.where(condition).select("offset", "key").collect()]
     assert found == CONDITIONS[condition]
 
 
 def test_other_conditions_read_all_rows(spark: SparkSession, nested: Path) -> None:
-    orders = table(spark, str(nested), subscribe="orders", valueFormat="auto")
+    orders = table(spark, str(nested), subscribe="orders", valueFormat="auto", keyFormat="auto")
     for condition in ("value.user.id + 1 = 3", "value.user.id = 2 OR value.rest = 'x'"):
-        with pytest.raises(PySparkException, match="offset 3: the value cannot be decoded"):
-            orders.where(condition).select("offset", "value").collect()
+        with pytest.raises(PySparkException, match="offset 3: the key cannot be decoded"):
+            orders.where(condition).select("offset", "key").collect()
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
@@ -236,8 +241,8 @@ def test_pushed_filters_on_nested_fields(spark: SparkSession, nested: Path, cond
     name = "spark.sql.python.filterPushdown.enabled"
     spark.conf.set(name, "true")
     try:
-        frame = load(spark, nested, valueFormat="auto", pushdown="on").where(condition)
-        found = [row.offset for row in frame.select("offset", "value").collect()]
+        frame = load(spark, nested, valueFormat="auto", keyFormat="auto", pushdown="on")
+        found = [row.offset for row in frame.where(condition).select("offset", "key").collect()]
     finally:
         spark.conf.unset(name)
     assert found == CONDITIONS[condition]
@@ -245,17 +250,12 @@ def test_pushed_filters_on_nested_fields(spark: SparkSession, nested: Path, cond
 
 def test_reasons_are_there_without_the_typed_column(spark: SparkSession, nested: Path) -> None:
     columns = "offset,_corrupt_record"
-    frame = load(spark, nested, valueFormat="auto", mode="PERMISSIVE", columns=columns)
+    typed = {"valueFormat": "auto", "keyFormat": "auto", "mode": "PERMISSIVE"}
+    frame = load(spark, nested, **typed, columns=columns)
     (row,) = frame.where("_corrupt_record IS NOT NULL").collect()
-    assert (row.offset, "rest: the text is not UTF-8" in row._corrupt_record) == (3, True)
-    orders = table(
-        spark,
-        str(nested),
-        subscribe="orders",
-        valueFormat="auto",
-        mode="PERMISSIVE",
-        columns="offset,value,_corrupt_record",
-    )
+    assert (row.offset, "the text is not UTF-8" in row._corrupt_record) == (3, True)
+    columns = "offset,value,_corrupt_record"
+    orders = table(spark, str(nested), subscribe="orders", **typed, columns=columns)
     found = orders.where("_corrupt_record IS NOT NULL").select("offset")
     assert [row.offset for row in found.collect()] == [3]
 
