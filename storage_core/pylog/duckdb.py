@@ -215,6 +215,8 @@ class _TypedTopics:
             records = scan(self._directory, **arguments, **self._formats)
         except NoSchemaError:
             return None
+        if not records.has_one_schema:  # "each", of a topic without a schema
+            return None
         self.scans[topic] = records
         return RecordsDataset(records, self._errors)
 

@@ -88,6 +88,7 @@ def scan(
     [(0, 57), (1, 49)]
     """
     records = scan_records(path, **arguments)
+    records.ensure_one_schema()
     empty = pl.DataFrame(records.schema.empty_table())
     return register_io_source(_Source(records, empty), schema=empty.schema)
 

@@ -110,6 +110,8 @@ class FieldFilter:
         ValueError
             It fits the columns of no topic.
         """
+        if topics and not any(topics.values()):
+            raise ValueError("no topic here has a schema, so that a condition has no fields")
         first: Mapping[str, pa.DataType] = next(iter(topics.values()), {})
         if all(each == first for each in topics.values()):
             return cls.of(condition, first, inverted_with=inverted_with)

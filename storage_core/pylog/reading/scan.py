@@ -441,12 +441,12 @@ class Scan:
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the records as an Arrow stream; memory stays bounded. Plans now, reads later."""
-        self._ensure_one_schema()
+        self.ensure_one_schema()
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
 
     def to_table(self) -> pa.Table:
         """Return all records in memory."""
-        self._ensure_one_schema()
+        self.ensure_one_schema()
         return pa.Table.from_batches(self.to_batches(), schema=self.schema)
 
     @property
@@ -454,7 +454,8 @@ class Scan:
         """Whether all batches have `schema`; else each topic's have that of `schema_of`."""
         return self.typed is None or self.typed.has_one_schema
 
-    def _ensure_one_schema(self) -> None:
+    def ensure_one_schema(self) -> None:
+        """Raise `ValueError` if topics have columns of their own: for what makes one table."""
         if not self.has_one_schema:
             msg = (
                 "the topics of this scan have columns of their own: take its batches one by one "

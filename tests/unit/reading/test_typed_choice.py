@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 import pylog
+import pylog.duckdb
+import pylog.polars
 from pylog.errors import (
     InvalidSchemaError,
     NoSchemaError,
@@ -262,6 +264,11 @@ def test_each_topic_may_have_columns_of_its_own_and_one_without_a_schema_bytes(
         scan.to_table()
     with pytest.raises(ValueError, match="columns of their own"):
         scan.to_reader()
+    with pytest.raises(ValueError, match="columns of their own"):
+        pylog.polars.scan(mixed, value_format=ValueFormat(topics="each"))
+    connection = pylog.duckdb.connect(mixed, value_format=ValueFormat(topics="each"))
+    assert connection.sql("SELECT sum(value.id) FROM orders").fetchall() == [(3,)]
+    assert connection.sql("SELECT count(value) FROM notes").fetchall() == [(3,)]
 
 
 def test_of_a_whole_directory_topics_without_a_schema_are_left_out_with_a_warning(
@@ -316,6 +323,8 @@ def test_a_condition_is_about_the_topics_that_have_its_fields(mixed: Path) -> No
     assert places("value.id = 2", invert=True) == [("orders", 0), ("orders", 1)]
     with pytest.raises(ValueError, match="value has no field 'nothing'"):
         places("value.nothing = 1")
+    with pytest.raises(ValueError, match="no topic here has a schema"):
+        pylog.search(mixed, topics=["notes", "gone"], value_format=each, where="value.id = 7")
     scan = pylog.scan(mixed, value_format=each, where="value.id > 0", columns=["topic", "offset"])
     assert [batch.to_pylist() for batch in scan.to_batches()] == [
         [{"topic": "orders", "offset": 0}, {"topic": "orders", "offset": 2}]
