@@ -41,6 +41,14 @@ def test_the_clock_does_not_touch_other_columns(column: str, sign: str) -> None:
     assert _of_later(comparison) is comparison
 
 
+def test_a_time_of_a_field_that_may_grow_is_not_kept() -> None:
+    way = ("value", "at")
+    assert _of_later(Comparison(way, ">", NOON)) is None
+    assert _of_later(Comparison(way, "in", [NOON])) is None
+    of_number = Comparison(way, ">", 7)
+    assert _of_later(of_number) is of_number
+
+
 def test_a_bound_at_the_beginning_of_time_is_left_out() -> None:
     first = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
     assert _of_later(Comparison("timestamp", ">", first)) is None
