@@ -63,8 +63,8 @@ def _condition(comparison: Comparison, types: Mapping[str, pa.DataType]) -> str 
         return None
     field = ".".join([path[0], *('"{}"'.format(each.replace('"', '""')) for each in path[1:])])
     if operator == "in":
-        is_listed = isinstance(value, list | tuple)
-        members = [each for each in value if each is not None] if is_listed else []
+        listed = value if isinstance(value, list | tuple) else ()
+        members = [each for each in listed if each is not None]
         constants = [_constant(each, kind) for each in members]
         if not constants or len(constants) > _MOST_MEMBERS or None in constants:
             return None
