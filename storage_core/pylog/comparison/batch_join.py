@@ -204,10 +204,20 @@ class BatchJoin:
     def _prove(self, parts: dict[int, Rows]) -> None:
         if len(parts) > 1 and _are_alike(list(parts.values()), _OF_HEADERS):
             return
+        if not any((rows[FLAGS] & IS_UNPROVED).any() for rows in parts.values()):
+            return
+        headers = np.concatenate([rows[_OF_HEADERS, :] for rows in parts.values()], axis=1)
+        order = np.lexsort(headers)
+        differs = (headers[:, order[1:]] != headers[:, order[:-1]]).any(axis=0)
+        is_alone = np.empty(order.size, dtype=np.bool_)
+        is_alone[order] = np.append(differs, True) & np.insert(differs, 0, True)
+        start = 0
         for replica, rows in parts.items():
-            unproved = rows[:, (rows[FLAGS] & IS_UNPROVED) != 0]
+            alone = is_alone[start : start + rows.shape[1]]
+            unproved = rows[:, alone & ((rows[FLAGS] & IS_UNPROVED) != 0)]
             if unproved.shape[1]:
                 self._proves(replica, unproved)
+            start += rows.shape[1]
 
     def _epoch_changes(self, parts: dict[int, Rows]) -> Rows:
         """Return the offsets at which the epoch of any replica changes."""

@@ -172,12 +172,17 @@ class ReplicaLog:
 
     def prove(self, rows: Rows) -> None:
         """Read batches; `CorruptRecordError` if one of them has a wrong checksum."""
-        for number in np.unique(rows[FILE]).tolist():
-            own = rows[:, rows[FILE] == number]
-            segment = self.segments[number]
-            start, end = int(own[POSITION, 0]), int(own[POSITION, -1] + own[SIZE, -1])
+        ends = rows[POSITION] + rows[SIZE]
+        is_new = (rows[FILE, 1:] != rows[FILE, :-1]) | (rows[POSITION, 1:] != ends[:-1])
+        for run in np.split(np.arange(ends.size), np.flatnonzero(is_new) + 1):
+            first, last = int(run[0]), int(run[-1])
+            segment = self.segments[int(rows[FILE, first])]
             part = SegmentSlice(
-                *(segment.file_path(), int(own[BASE, 0]), None, start, end),
+                segment.file_path(),
+                int(rows[BASE, first]),
+                None,
+                int(rows[POSITION, first]),
+                int(ends[last]),
                 runs_to_segment_end=False,
             )
             with segment.open_log() as source:

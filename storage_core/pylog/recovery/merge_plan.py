@@ -28,7 +28,7 @@ from pylog.text.words import counted
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -81,17 +81,27 @@ def find_log(
     compacts = metadata is not None and metadata.is_compacted(topic_partition.topic)
     leader = None if metadata is None else metadata.last_leader(topic_partition, topic_id)
 
-    def find(
-        breaks: Iterable[int] = (), *, trusts_headers: bool = False
-    ) -> tuple[BatchJoin, LogLineage]:
+    trusted = set(range(len(replicas))) if trusts_headers and len(replicas) > 1 else set[int]()
+
+    def prove(at: int, unproved: npt.NDArray[np.int64]) -> None:
+        try:
+            replicas[at].prove(unproved)
+        except LogStorageError:
+            trusted.remove(at)
+            raise
+
+    def find(breaks: Iterable[int] = ()) -> tuple[BatchJoin, LogLineage]:
         for each in replicas:
             each.damage.take()
-        rows = [each.rows(skips_damage=True, trusts_headers=trusts_headers) for each in replicas]
+        rows = [
+            each.rows(skips_damage=True, trusts_headers=at in trusted)
+            for at, each in enumerate(replicas)
+        ]
         join = BatchJoin(
-            [read_ahead(each) for each in rows] if trusts_headers else rows,
+            [read_ahead(each) for each in rows] if trusted else rows,
             [each.epochs for each in replicas],
             breaks=breaks,
-            proves=lambda at, unproved: replicas[at].prove(unproved),
+            proves=prove,
         )
         stretches = join.run()
         find_first_offsets(stretches, replicas)
@@ -104,13 +114,7 @@ def find_log(
         ]
         return join, find_lineage(stretches, evidence, leader=leader, prefers=preferred)
 
-    try:
-        join, lineage = find(trusts_headers=trusts_headers and len(replicas) > 1)
-        is_proved = not (trusts_headers and is_cleaned(replicas, lineage))
-    except LogStorageError:  # a batch that is not alike elsewhere is damaged
-        is_proved = False
-    if not is_proved:
-        join, lineage = find()
+    join, lineage = _settled(find, trusted, replicas)
     compacted = None
     if not lineage.undecided and is_cleaned(replicas, lineage):
         borders = borders_of(replicas, lineage)
@@ -119,6 +123,25 @@ def find_log(
         compacted = CompactedReplicas(replicas, lineage).put_together(fills=bool(borders))
         lineage.taken = compacted.taken
     return FoundLog(topic_partition, replicas, topic_id, join, lineage, compacted)
+
+
+def _settled(
+    find: Callable[[], tuple[BatchJoin, LogLineage]],
+    trusted: set[int],
+    replicas: Sequence[ReplicaLog],
+) -> tuple[BatchJoin, LogLineage]:
+    """Find the history with as many replicas by their headers as can be; ``find`` drops others."""
+    while True:
+        believed = len(trusted)
+        try:
+            found = find()
+        except LogStorageError:
+            if len(trusted) == believed:
+                raise
+            continue  # a batch that is not alike elsewhere is damaged: that replica is read whole
+        if not trusted or not is_cleaned(replicas, found[1]):
+            return found
+        trusted.clear()
 
 
 def plan_log(found: FoundLog, cut: LogCut | None) -> MergePlan:

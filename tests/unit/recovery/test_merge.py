@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.comparison.replica_log import ReplicaLog
 from pylog.errors import (
     DivergedReplicasError,
     LogDirectoryError,
@@ -46,8 +47,10 @@ from tests.support.metadata_log import partition_record, topic_record, write_met
 from tests.support.replica_histories import TOPIC_ID, stored_batches, write_epochs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from pylog.comparison.replica_log import Rows
+    from pylog.log_file.segment_windows import WindowMemory
     from pylog.results import MergedPartition
     from tests.conftest import HowMany
 
@@ -556,6 +559,28 @@ def test_a_damaged_batch_of_the_leader_is_another_replicas_and_the_report_says_s
         (35, 40, str(two)),
     ]
     assert [each.damaged_ranges for each in merged.sources] == [2, 0]
+    assert list(stored_batches(tmp_path / "out/orders-0")) == [each.data for each in batches]
+
+
+def test_a_replica_with_a_damaged_header_is_read_whole_and_the_others_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = log(0, 40)
+    hurt = [*batches[:3], with_flip(batches[3], 40), *batches[4:]]  # of its largest timestamp
+    one, two = (replica(tmp_path / str(at), {0: hurt if at == 2 else batches}) for at in (1, 2))
+    read_whole: list[str] = []
+    segment_rows = ReplicaLog._segment_rows
+
+    def counted(
+        log: ReplicaLog, number: int, memory: WindowMemory, *, skips_damage: bool
+    ) -> Iterator[Rows]:
+        read_whole.append(log.path)
+        return segment_rows(log, number, memory, skips_damage=skips_damage)
+
+    monkeypatch.setattr(ReplicaLog, "_segment_rows", counted)
+    merged = only(one, two, to=tmp_path / "out")
+    assert read_whole == [str(two)]
+    assert [each.damaged_ranges for each in merged.sources] == [0, 1]
     assert list(stored_batches(tmp_path / "out/orders-0")) == [each.data for each in batches]
 
 
