@@ -50,6 +50,7 @@ _PRODUCER_ID_BLOCK = 1000
 _FIRST_LEVEL_OF_KAFKA_4 = 22  # of metadata.version: 4.0-IV0
 _HIGHEST_EPOCH = 2**31 - 2
 _INTERNAL = "__"
+_SEGMENT_BYTES, _LEAST_SEGMENT_BYTES = "segment.bytes", 1 << 20
 
 
 class _Copied(NamedTuple):
@@ -194,7 +195,7 @@ class AdoptionPlan:
             values.append(metadata_record("TopicRecord", 0, {"name": name, "topicId": topic_id}))
             values += [self._partition_record(each) for each in planned]
             image = planned[0].topic.image
-            configs = {} if image is None else image.configs
+            configs = {} if image is None else self._usable(name, image.configs)
             values += [
                 metadata_record(
                     "ConfigRecord",
@@ -212,6 +213,21 @@ class AdoptionPlan:
             }
             values.append(metadata_record("ProducerIdsRecord", 0, fields))
         return values
+
+    def _usable(self, name: str, configs: dict[str, str]) -> dict[str, str]:
+        """Return configurations with which a broker of the cluster starts.
+
+        Source: LogConfig (Kafka 4.0): segment.bytes is at least 1 MiB; KIP-1030.
+        """
+        size = configs.get(_SEGMENT_BYTES, "")
+        is_of_kafka_4 = self._target.level >= _FIRST_LEVEL_OF_KAFKA_4
+        if not (is_of_kafka_4 and size.isdecimal() and int(size) < _LEAST_SEGMENT_BYTES):
+            return configs
+        self._notes.append(
+            f"{name} has {_SEGMENT_BYTES}={size}, with which Kafka 4 does not start: it gets "
+            f"{_LEAST_SEGMENT_BYTES}"
+        )
+        return {**configs, _SEGMENT_BYTES: str(_LEAST_SEGMENT_BYTES)}
 
     def _partition_record(self, planned: _Planned) -> bytes:
         nodes = [each.disk.node_id for each in planned.copies]

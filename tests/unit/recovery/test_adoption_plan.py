@@ -192,3 +192,14 @@ def test_what_does_not_come_along_is_told(tmp_path: Path) -> None:
         "1 delegation token, the configuration of broker 1 of the old cluster does not come along",
         "group.version was 1 in the old cluster and is 0 here: raise it (kafka-features.sh)",
     ]
+
+
+@pytest.mark.parametrize(("level", "expected"), [(25, "1048576"), (21, "1000")])
+def test_segments_are_as_large_as_kafka_4_wants_them(
+    tmp_path: Path, level: int, expected: str
+) -> None:
+    more = [config_record(2, "t", "segment.bytes", "1000")]
+    target = formatted(tmp_path / "new", level=level)
+    notes = pylog.adopt(known(tmp_path / "old", more=more), into=target).notes
+    assert [each["value"] for each in fields_of(target, "ConfigRecord")] == [expected]
+    assert any("with which Kafka 4 does not start" in each for each in notes) is (level == 25)
