@@ -20,10 +20,9 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support import waiting
 from tests.support.batch_parser import ParsedBatch
-from tests.support.kafka_broker import KafkaBroker, free_ports
+from tests.support.kafka_broker import KafkaBroker, free_ports, random_directory_id
 from tests.support.kafka_broker_clients import BrokerClients
 from tests.support.kafka_broker_tools import run_tool
-from tests.support.kafka_cluster import random_directory_id
 from tests.support.librdkafka import commit
 
 if TYPE_CHECKING:

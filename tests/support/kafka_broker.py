@@ -16,6 +16,8 @@ from __future__ import annotations
 import atexit
 import base64
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -30,6 +32,7 @@ from tests.support.kafka_broker_jars import (
     NEWEST_VERSION,
     class_archive,
     find_java,
+    formatted_storage,
     kafka_class_path,
 )
 from tests.support.short_lived_java import SHORT_LIVED
@@ -78,6 +81,14 @@ _PROPERTIES = {
     # The first look for segments to delete or clean is due 30 s after the start by default.
     "log.initial.task.delay.ms": "100",
 }
+
+
+_DECIDE_THE_FORMAT = {
+    *("log.dirs", "metadata.log.dir", "node.id", "process.roles"),
+    *("controller.quorum.voters", "controller.quorum.bootstrap.servers"),
+    *("unstable.api.versions.enable", "unstable.feature.versions.enable"),
+}
+"""Properties by which one formatted log directory differs from another, apart from its ids."""
 
 
 class BrokerFailedError(RuntimeError):
@@ -293,6 +304,16 @@ class KafkaBroker(BrokerClients):
             return
         if not self._server_properties.exists():
             self._write_server_properties()
+        formatted = formatted_storage(self.version)
+        is_like_others = not (
+            self._format_options
+            or self._as_user
+            or _DECIDE_THE_FORMAT & self._own_properties.keys()
+            or any(self.log_dir.iterdir())
+        )
+        if is_like_others and formatted.exists():
+            self._copy(formatted)
+            return
         command = self._command("kafka.tools.StorageTool", "format")
         # With an equals sign: one id of 64 begins with a hyphen.
         command += [f"--cluster-id={self.cluster_id}", f"--config={self._server_properties}"]
@@ -303,6 +324,26 @@ class KafkaBroker(BrokerClients):
         if done.returncode:
             msg = f"the storage was not formatted: {done.stdout}{done.stderr}"
             raise BrokerFailedError(msg)
+        if is_like_others:
+            new = formatted.with_suffix(f".{os.getpid()}-{self._port}")
+            shutil.copytree(self.log_dir, new)
+            try:
+                new.rename(formatted)
+            except OSError:  # another process was first
+                shutil.rmtree(new)
+
+    def _copy(self, formatted: Path) -> None:
+        """Take what the tool has written for another node, with ids of this one: a JVM less."""
+        shutil.copytree(formatted, self.log_dir, dirs_exist_ok=True)
+        path = self.log_dir / "meta.properties"
+        text = path.read_text()
+        for name, own in (
+            ("cluster.id", self.cluster_id),
+            ("directory.id", random_directory_id()),
+        ):
+            text, count = re.subn(rf"^{name}=.*$", f"{name}={own}", text, flags=re.MULTILINE)
+            assert count == 1, text
+        path.write_text(text)
 
     @property
     def _new_archive(self) -> Path:
@@ -341,6 +382,11 @@ class KafkaBroker(BrokerClients):
     def _with_end_of_log(self, what: str) -> str:
         lines = self.server_log.splitlines()[-_LOG_LINES_SHOWN:]
         return "\n".join([f"{what}; its log ends:", *lines])
+
+
+def random_directory_id() -> str:
+    """Return a directory id; Kafka makes none that begins with a hyphen."""
+    return "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]
 
 
 def free_ports(count: int) -> list[int]:

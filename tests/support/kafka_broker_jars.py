@@ -92,6 +92,11 @@ def class_archive(version: str) -> Path:
     return _BUILD / version / "classes.jsa"
 
 
+def formatted_storage(version: str) -> Path:
+    """Return where lies what the tool writes into an empty log directory, once it has."""
+    return _BUILD / version / "formatted"
+
+
 def fetch_jars(packages: str, directory: Path, *, without: str = "") -> list[Path]:
     """Return the jars of Maven packages below ``build``, fetched at the first call of all.
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self
 
-from tests.support.kafka_broker import KafkaBroker, free_ports
+from tests.support.kafka_broker import KafkaBroker, free_ports, random_directory_id
 from tests.support.kafka_broker_clients import BrokerClients
 
 if TYPE_CHECKING:
@@ -137,8 +135,3 @@ class KafkaCluster(BrokerClients):
         for failure in failures:
             if failure is not None:
                 raise failure
-
-
-def random_directory_id() -> str:
-    """Return a directory id; Kafka makes none that begins with a hyphen."""
-    return "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]
