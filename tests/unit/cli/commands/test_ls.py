@@ -300,7 +300,7 @@ def test_a_terminal_gets_a_table_and_the_findings_below(
     lines = listed_at(120, log_directory, status=1)
     assert any("───" in line for line in lines)
     assert any("1 finding" in line for line in lines)
-    assert any(line.startswith("orders-0: ") for line in lines)
+    assert any(line.startswith("orders-0:") for line in lines)
     assert lines[-1].startswith("2 topics, 2 partitions")
 
 
