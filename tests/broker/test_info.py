@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, VERSION_BEFORE
 from tests.support.kafka_broker_tools import run_tool
 from tests.support.waiting import eventually
@@ -56,6 +56,23 @@ def test_ids_voters_and_features_are_those_that_kafkas_tools_show(
         f"{found.brokers[0].endpoints[0].host}:{found.brokers[0].endpoints[0].port}" == (server[1])
     )
     assert stopped.nodes[0].log_directories[0].was_stopped_cleanly
+
+
+@pytest.mark.parametrize("version", [NEWEST_VERSION, VERSION_BEFORE])
+def test_a_topic_with_small_segments_keeps_kafka_4_from_starting(
+    tmp_path: Path, version: str
+) -> None:
+    with KafkaBroker(tmp_path / "old", version=LAST_VERSION_3) as broker:
+        broker.create_topic("orders", config={"segment.bytes": "100000"})
+        broker.stop()
+    release = version.rpartition(".")[0]
+    found = pylog.info(broker.log_dir)
+    assert found.starts_on == ["3.9"]
+    assert not pylog.doctor(broker.log_dir, kafka_version="3.9").refusals
+    assert pylog.doctor(broker.log_dir, kafka_version=release).refusals
+    later = KafkaBroker(tmp_path / "new", version=version, log_dir=broker.log_dir)
+    with pytest.raises(BrokerFailedError, match="Invalid value 100000 for configuration segment"):
+        later.start()
 
 
 ACLS = "org.apache.kafka.tools.AclCommand"

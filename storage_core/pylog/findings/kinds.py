@@ -646,6 +646,14 @@ UNUSABLE_METADATA = FindingKind(
     severities=(Severity.ERROR,),
     effect=Effect.REFUSES,
 )
+UNUSABLE_TOPIC_CONFIG = FindingKind(
+    "unusable_topic_config",
+    "By the cluster's metadata, a topic has a configuration that this version of Kafka refuses.",
+    _REFUSES,
+    "change it with the version before this one, and kafka-configs.sh",
+    severities=(Severity.ERROR,),
+    effect=Effect.REFUSES,
+)
 CUT_METADATA_SNAPSHOT = FindingKind(
     "cut_metadata_snapshot",
     "The newest snapshot of the cluster's metadata is cut off: it lacks its footer.",

@@ -38,6 +38,7 @@ from pylog.recovery.metadata_batches import (
     partition_record,
 )
 from pylog.text.words import counted, named, offsets_text
+from pylog.writing.node_metadata import LEAST_SEGMENT_BYTES, SEGMENT_BYTES, too_small_segments
 
 if TYPE_CHECKING:
     import uuid
@@ -50,7 +51,6 @@ _PRODUCER_ID_BLOCK = 1000
 _FIRST_LEVEL_OF_KAFKA_4 = 22  # of metadata.version: 4.0-IV0
 _HIGHEST_EPOCH = 2**31 - 2
 _INTERNAL = "__"
-_SEGMENT_BYTES, _LEAST_SEGMENT_BYTES = "segment.bytes", 1 << 20
 
 
 class _Copied(NamedTuple):
@@ -215,19 +215,15 @@ class AdoptionPlan:
         return values
 
     def _usable(self, name: str, configs: dict[str, str]) -> dict[str, str]:
-        """Return configurations with which a broker of the cluster starts.
-
-        Source: LogConfig (Kafka 4.0): segment.bytes is at least 1 MiB; KIP-1030.
-        """
-        size = configs.get(_SEGMENT_BYTES, "")
-        is_of_kafka_4 = self._target.level >= _FIRST_LEVEL_OF_KAFKA_4
-        if not (is_of_kafka_4 and size.isdecimal() and int(size) < _LEAST_SEGMENT_BYTES):
+        """Return configurations with which a broker of the cluster starts."""
+        size = too_small_segments(configs)
+        if size is None or self._target.level < _FIRST_LEVEL_OF_KAFKA_4:
             return configs
         self._notes.append(
-            f"{name} has {_SEGMENT_BYTES}={size}, with which Kafka 4 does not start: it gets "
-            f"{_LEAST_SEGMENT_BYTES}"
+            f"{name} has {SEGMENT_BYTES}={size}, with which Kafka 4 does not start: it gets "
+            f"{LEAST_SEGMENT_BYTES}"
         )
-        return {**configs, _SEGMENT_BYTES: str(_LEAST_SEGMENT_BYTES)}
+        return {**configs, SEGMENT_BYTES: str(LEAST_SEGMENT_BYTES)}
 
     def _partition_record(self, planned: _Planned) -> bytes:
         nodes = [each.disk.node_id for each in planned.copies]

@@ -21,7 +21,11 @@ from pylog.internal_topics.versions import (
     metadata_release,
 )
 from pylog.writing.node_disks import HIGHEST_VERSION, is_new_disk, is_of_a_broker, names_in
-from pylog.writing.node_metadata import BOOTSTRAP_CHECKPOINT, problems_of_metadata
+from pylog.writing.node_metadata import (
+    BOOTSTRAP_CHECKPOINT,
+    problems_of_metadata,
+    refused_configs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,6 +132,8 @@ def _reasons_by_files(
         for problem in problems_of_metadata(copy.directory, node.metadata_or_error, kafka_version):
             if problem.kind in _REFUSED and problem.is_certain:
                 yield problem.reason
+        if metadata is not None and node.node_id in metadata.image.brokers:
+            yield from refused_configs(metadata.image, kafka_version)
     elif not copy.end_offset and BOOTSTRAP_CHECKPOINT not in names_in(copy.log_directory):
         yield f"{BOOTSTRAP_CHECKPOINT} is missing: the directory is formatted by Kafka 4.4 or later"
 

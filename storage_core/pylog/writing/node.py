@@ -64,7 +64,12 @@ from pylog.writing.node_disks import (
     is_of_a_broker,
     names_in,
 )
-from pylog.writing.node_metadata import NodeProblem, metadata_view, problems_of_metadata
+from pylog.writing.node_metadata import (
+    NodeProblem,
+    metadata_view,
+    problems_of_metadata,
+    refused_configs,
+)
 
 if TYPE_CHECKING:
     import uuid
@@ -437,6 +442,10 @@ class Node:
             reason = f"{others[0]} of the same node has a log of the metadata, too"
             yield NodeProblem(kinds.METADATA_LOG_TWICE, directory, reason)
         yield from problems_of_metadata(directory, self.metadata_or_error, self.kafka_version)
+        metadata = self._metadata
+        if metadata is not None and self.node_id in metadata.image.brokers:
+            for reason in refused_configs(metadata.image, self.kafka_version):
+                yield NodeProblem(kinds.UNUSABLE_TOPIC_CONFIG, directory, reason)
         if self.waiting_reason is not None:
             is_voter = self.node_id in self._voters
             yield NodeProblem(

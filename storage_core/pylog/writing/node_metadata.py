@@ -21,10 +21,12 @@ only a snapshot 0-0, and no    before 4.4 it does not start
 cannot be read
 level of ``metadata.version``  does not start
 that its version does not know
+topic with a smaller           from 4.0 on, a broker does not start, whether it has a partition of
+``segment.bytes`` than 1 MiB   the topic or not
 ============================== ==================================================================
 
-Source: KafkaMetadataLog, FileQuorumStateStore, BootstrapDirectory, MetadataVersion (Kafka 4.3);
-KIP-1262.
+Source: KafkaMetadataLog, FileQuorumStateStore, BootstrapDirectory, MetadataVersion, LogManager,
+LogConfig (Kafka 4.3); KIP-1030, KIP-1262.
 """
 
 from __future__ import annotations
@@ -57,13 +59,17 @@ from pylog.reading.internal_logs import (
 from pylog.reading.log_directory import open_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pylog.findings.finding import FindingKind
+    from pylog.internal_topics.metadata_image import MetadataImage
     from pylog.reading.internal_logs import CommittedMetadata
     from pylog.reading.log_view import LogView
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
+SEGMENT_BYTES = "segment.bytes"
+LEAST_SEGMENT_BYTES = 1 << 20
+"""Of Kafka 4.0 and later."""
 
 
 class NodeProblem(NamedTuple):
@@ -126,6 +132,26 @@ def problems_of_metadata(
         yield NodeProblem(kinds.UNUSABLE_METADATA, str(error.path or directory), error.reason)
     except LogStorageError as error:
         yield NodeProblem(kinds.UNUSABLE_METADATA, directory, getattr(error, "reason", str(error)))
+
+
+def too_small_segments(configs: Mapping[str, str]) -> str | None:
+    """Return a topic's ``segment.bytes`` where Kafka 4.0 or later refuses it."""
+    size = configs.get(SEGMENT_BYTES, "")
+    return size if size.isdecimal() and int(size) < LEAST_SEGMENT_BYTES else None
+
+
+def refused_configs(image: MetadataImage, kafka_version: KafkaVersion) -> Iterator[str]:
+    """Yield why a broker does not start with the configurations of topics."""
+    if kafka_version < KafkaVersion.V4_0:
+        return
+    for topic in image.topics:
+        size = too_small_segments(topic.configs)
+        if size is not None:
+            yield (
+                f"topic {topic.name} has {SEGMENT_BYTES}={size}, and Kafka 4.0 or later does not "
+                f"start with less than {LEAST_SEGMENT_BYTES}: raise it with Kafka 3.9 before the "
+                "upgrade"
+            )
 
 
 def _problems_of_files(

@@ -11,7 +11,10 @@ import pylog
 from pylog.internal_topics.metadata_image import NodeRegistration
 from pylog.recovery.starting_versions import release_of
 from tests.support.metadata_log import (
+    config_record,
     feature_record,
+    register_broker_record,
+    topic_record,
 )
 from tests.unit.recovery.test_cluster_info import node, voting
 
@@ -94,3 +97,28 @@ def test_a_level_below_the_lowest_has_to_be_raised_before(tmp_path: Path) -> Non
     reasons = {each.version: each.reason for each in found.does_not_start_on}
     assert reasons["4.0"].endswith("raise it with Kafka 3.9 before the upgrade")
     assert "4.0" in pylog.info(voting(tmp_path / "2", 1, [feature_record(7)], (1,))).starts_on
+
+
+@pytest.mark.parametrize(
+    ("size", "broker", "starts"),
+    [("1048575", 1, False), ("1048576", 1, True), ("1048575", 2, True)],
+)
+def test_a_broker_of_kafka_4_wants_segments_of_a_mebibyte(
+    tmp_path: Path, size: str, broker: int, *, starts: bool
+) -> None:
+    values = [
+        feature_record(25),
+        register_broker_record(broker, (bytes(15) + b"\1",)),
+        topic_record("orders"),
+        config_record(2, "orders", "segment.bytes", size),
+    ]
+    directory = voting(tmp_path / "1", 1, values, (1,))
+    found = pylog.info(directory)
+    assert found.starts_on == (["4.0", "4.1", "4.2", "4.3", "4.4"] if starts else [])
+    codes = [each.code for each in pylog.doctor(directory).findings]
+    assert ("unusable_topic_config" in codes) is not starts
+    if not starts:
+        assert found.does_not_start_on[-1].reason == (
+            "topic orders has segment.bytes=1048575, and Kafka 4.0 or later does not start with "
+            "less than 1048576: raise it with Kafka 3.9 before the upgrade"
+        )
