@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import tempfile
 import time
 import zlib
 from collections import Counter
@@ -19,7 +17,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests.support.golden import GoldenRoot
-from tests.support.memory_directory import memory_directory, parent_in_memory
+from tests.support.memory_directory import memory_directory
 from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
@@ -163,40 +161,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = chosen
 
 
-_BYTES_OF_ALL_TESTS = 8 << 30
-
-
-def _write_into_memory(config: pytest.Config) -> None:
-    """Let all temporary directories of a run of several processes lie in memory.
-
-    Whatever is owned is flushed after each step, and where the disk is slow, tests did little else
-    than wait for it. No test takes the power away. With ``--all`` they lie on the disk, as in a run
-    of one process, whose directories stay there to be looked at; so do those of `disk_path`.
-    """
-    option = config.option
-    is_one = getattr(option, "numprocesses", None) is None or hasattr(config, "workerinput")
-    if is_one or option.basetemp or option.all or option.soak:
-        return
-    if (parent := parent_in_memory(_BYTES_OF_ALL_TESTS)) is None:
-        return
-    root = Path(tempfile.mkdtemp(prefix="pylog-", dir=parent))
-    config.add_cleanup(lambda: _remove(root))
-    root.chmod(0o755)  # some processes run as another user
-    option.basetemp = str(root / "t")  # no longer than where pytest has them: screens wrap paths
-    (root / "tmp").mkdir()
-    (root / "tmp").chmod(0o1777)
-    os.environ["TMPDIR"] = tempfile.tempdir = str(root / "tmp")  # also of other processes
-
-
-def _remove(directory: Path) -> None:
-    for each, _, _ in os.walk(directory):
-        Path(each).chmod(0o700)  # golden data are read-only
-    shutil.rmtree(directory, ignore_errors=True)
-
-
-@pytest.hookimpl(tryfirst=True)  # hypothesis and temporary directories are configured after it
+@pytest.hookimpl(tryfirst=True)  # hypothesis reads the seed in its own pytest_configure
 def pytest_configure(config: pytest.Config) -> None:
-    _write_into_memory(config)
     name = config.option.hypothesis_profile or _profile_name()
     settings.load_profile(name)
     if name in {"dev", "ci"} and not (config.option.all or config.option.soak):
@@ -323,15 +289,6 @@ def nobody_else_writes(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     clock = SimpleNamespace(time_ns=time.time_ns, sleep=lambda seconds: None)
     monkeypatch.setattr("pylog.files.storage.time", clock)
     monkeypatch.setattr("pylog.reading.log_end.time", clock)
-
-
-@pytest.fixture
-def disk_path() -> Iterator[Path]:
-    """Give an empty directory on the disk, for what memory does otherwise."""
-    build = _TESTS.parent / "build"
-    build.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="pylog-", dir=build) as directory:
-        yield Path(directory)
 
 
 @pytest.fixture

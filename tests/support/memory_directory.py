@@ -17,17 +17,13 @@ _NEEDED_BYTES = 1 << 29
 """Containers often have 64 MiB there, which is not enough for a broker's log directory."""
 
 
-def parent_in_memory(needed_bytes: int = _NEEDED_BYTES) -> Path | None:
-    """Return where directories lie in memory; None where the system has no room for so much."""
-    has_place = os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free >= needed_bytes
-    return _MEMORY if has_place else None
-
-
 @contextmanager
 def memory_directory() -> Iterator[Path]:
     """Give an empty directory, in memory where the system has room there; remove it afterwards.
 
     For tests in which no power is lost: what a killed process wrote is there, as on a disk.
     """
-    with tempfile.TemporaryDirectory(dir=parent_in_memory(), prefix="pylog-") as directory:
+    has_place = os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free >= _NEEDED_BYTES
+    parent = _MEMORY if has_place else None
+    with tempfile.TemporaryDirectory(dir=parent, prefix="pylog-") as directory:
         yield Path(directory)

@@ -23,10 +23,10 @@ CACHED = range(20, 30)
 
 
 @pytest.fixture(params=["by the system", "by ourselves"])
-def path(request: pytest.FixtureRequest, disk_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     if request.param == "by ourselves":
         monkeypatch.setattr(uncached_file, "RWF_DONTCACHE", NO_FLAG)
-    path = disk_path / "00000000000000000000.log"
+    path = tmp_path / "00000000000000000000.log"
     path.write_bytes(os.urandom(PAGES * PAGE_BYTES - 100))
     if not can_be_dropped(path):
         pytest.skip("pages of this file system cannot be dropped")

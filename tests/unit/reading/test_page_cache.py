@@ -22,12 +22,12 @@ NO_FLAG = 1 << 30
 
 
 @pytest.fixture(params=["by the system", "by ourselves"])
-def log(request: pytest.FixtureRequest, disk_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def log(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a ``.log`` file of which some pages are cached."""
     if request.param == "by ourselves":
         monkeypatch.setattr(uncached_file, "RWF_DONTCACHE", NO_FLAG)
     batches = [batch_v2(plain_records(10 * at, 10, value_size=500)) for at in range(400)]
-    directory = write_partition(disk_path, {0: batches}, with_time_index=False)
+    directory = write_partition(tmp_path, {0: batches}, with_time_index=False)
     path = segment_path(directory, 0)
     if not can_be_dropped(path):
         pytest.skip("pages of this file system cannot be dropped")
