@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pylog.checks.time_indexes import MISSING_FILE, without_entries
+from pylog.checks.missing_time_indexes import MISSING_FILE, without_entries
 from pylog.errors import CorruptRecordError, SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
 from pylog.files.offset_index import OffsetIndexEntries

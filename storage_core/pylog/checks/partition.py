@@ -35,12 +35,12 @@ from pylog.checks.files import (
 from pylog.checks.indexes import IndexFindings
 from pylog.checks.lost_times import LostTimes
 from pylog.checks.metadata_log import effects_on_node
+from pylog.checks.missing_time_indexes import MissingTimeIndexes
 from pylog.checks.offsets import OffsetAccount
 from pylog.checks.partition_check import PartitionCheck
 from pylog.checks.permissions import with_own_limits
 from pylog.checks.producers import SequenceFindings, SnapshotFindings
 from pylog.checks.rescue import rescue
-from pylog.checks.time_indexes import MissingTimeIndexes
 from pylog.checks.transactions import TransactionFindings, Undecided
 from pylog.config import LogConfig
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError

@@ -348,9 +348,7 @@ class Cleaner:
         self._throttle = throttle
         self._progress = progress
         self._begin_segments = begin_segments
-        self._map = offset_map or OffsetMap(
-            config.dedupe_buffer_size // config.threads, config.dedupe_buffer_load_factor
-        )
+        self._map = offset_map or OffsetMap.of(config)
         self._window_bytes = window_bytes(config)
 
     def clean(self, log_to_clean: LogWithBounds, now_ms: int | None = None) -> CleanerResult:

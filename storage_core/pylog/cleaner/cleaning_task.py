@@ -95,9 +95,7 @@ class CleaningTask:
             The disk failed, or is not the one that the log's owner has. Nothing is left.
         """
         snapshot, config = self.snapshot, self.config
-        offset_map = OffsetMap(
-            config.dedupe_buffer_size // config.threads, config.dedupe_buffer_load_factor
-        )
+        offset_map = OffsetMap.of(config)
 
         def begin_segments(log: CleanableLog, base_offset: int) -> Destination:
             # Called for the first time when the map is complete, or full.

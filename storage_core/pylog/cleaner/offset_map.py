@@ -12,7 +12,7 @@ Source: OffsetMap, SkimpyOffsetMap (Kafka 4.3).
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from pylog.kernels.key_tables import ENTRY_WORDS, find_offsets, put_offsets
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from pylog.config import CleanerConfig
 
 BYTES_PER_ENTRY = 24
 _MOST_SLOTS = 2**31 - 2
@@ -54,6 +56,12 @@ class OffsetMap:
             )
             raise ValueError(msg)
         self.clear()
+
+    @classmethod
+    def of(cls, config: CleanerConfig) -> Self:
+        """Return the map of one of a cleaner's threads, which share the buffer."""
+        memory_bytes = config.dedupe_buffer_size // config.threads
+        return cls(memory_bytes, config.dedupe_buffer_load_factor)
 
     def clear(self, most_keys: int | None = None) -> None:
         """Forget all keys, and take another hash key."""

@@ -101,7 +101,7 @@ class CompactionJob:
         self._chosen = chosen
         self.directory = chosen.path
         settings = chosen.cleaner_config
-        OffsetMap(settings.dedupe_buffer_size, settings.dedupe_buffer_load_factor)  # has room
+        OffsetMap.of(settings)  # has room
         self._server_properties = server_properties
         self._high_watermark, self._recover_as_broker = high_watermark, recover_as_broker
         self._is_once, self._is_dry_run = once, dry_run
