@@ -73,8 +73,8 @@ def _arguments() -> argparse.Namespace:
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
         "spark-100B, spark-1000B, encode, own, cleaning, commit, count, cat, dump, doctor, stats, "
         "search, memory, look-up, planning, following, serving, pruning, spark-small, "
-        "spark-compact, "
-        "spark-kafka, spark-write, remote, start-up, threads, substitutes",
+        "spark-compact, spark-kafka, spark-typed, spark-write, remote, start-up, threads, "
+        "substitutes",
     )
     parser.add_argument(
         "--large",
