@@ -115,9 +115,9 @@ class BatchStretch:
 class BatchJoin:
     """Joins the batches of replicas; one thread, one walk.
 
-    With ``keeps_epochs`` none is taken for wrong: copies of a batch under several are different. No
-    stretch goes on beyond one of the offsets ``breaks``. ``proves`` is given those batches of a
-    replica of which headers alone were read, unless another one's headers say all the same.
+    With ``keeps_epochs`` none is taken for wrong: copies of a batch under several are different. A
+    stretch ends at each of the offsets ``breaks``. ``proves`` gets the batches of a replica of
+    which only headers were read, except those whose headers another replica has alike.
 
     Attributes
     ----------

@@ -1,9 +1,9 @@
 """What the predicates of a query say about decoded fields, as a condition; see `field_condition`.
 
-A conjunction of comparisons, each of a field with a literal. What is not understood, and what
-engines compare in another way, is left out: the condition lets more pass, never less, and whoever
-asks has every predicate evaluated again. Floats are left out, for NaN is larger than any number to
-some, and times finer than a microsecond, which some cut off before they compare.
+A conjunction of comparisons, each of a field with a literal. Comparisons that are not understood,
+or that engines make in another way, are left out: the condition lets pass more rows, never fewer,
+and the engine evaluates all predicates again. Floats are left out, because some engines have NaN
+above all numbers, and times finer than a microsecond, because some cut them before they compare.
 """
 
 from __future__ import annotations

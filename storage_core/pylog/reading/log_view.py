@@ -597,7 +597,7 @@ class LogView:
 
     @property
     def latest_leader_epoch(self) -> int | None:
-        """The epoch that a broker goes on from; None if neither checkpoint nor batch has one.
+        """The epoch that a broker resumes with; None if neither checkpoint nor batch has one.
 
         A checkpoint that contradicts itself says what a broker has that has loaded it.
 

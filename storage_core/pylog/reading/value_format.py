@@ -59,10 +59,10 @@ class ValueFormat:
         zigzag; "reverse", the innermost message first; "none", not at all.
     topics
         What happens where several topics are read. "each": each has columns of its own, and one
-        that has no schema keeps its bytes; record batches of two topics may have other schemas
-        then, so that they are for who takes one at a time, as `pylog cat` does. "typed": those that
-        have no schema are left out, and a warning names them. None: they are left out unless topics
-        were named, and an error if they were. But for "each", all have to have the same fields.
+        that has no schema keeps its bytes; record batches of two topics may then differ in schema,
+        so take them one at a time, as `pylog cat` does. "typed": topics without a schema are left
+        out, and a warning names them. None: they are left out unless topics were named, and an
+        error if they were. Except with "each", all topics need the same fields.
 
     Examples
     --------

@@ -337,7 +337,7 @@ def _sums(view: LogView, found: Iterable[BatchHeaders]) -> _Sums:
 
 
 def _follow_transactions(headers: BatchHeaders, found: dict[int, int]) -> None:
-    """Add the transactions that begin, by producer, and remove those that end."""
+    """Note by producer which transactions are open after these batches."""
     of = headers.select(headers.is_transactional)
     offsets, are_control = of.offsets.tolist(), of.is_control.tolist()
     for producer, offset, is_marker in zip(
@@ -551,7 +551,7 @@ class OldDisks:
             f"at {each.offset}"
             for each in found
         ]
-        text = "the position of {} is not there any more: auto.offset.reset says where it goes on"
+        text = "the position of {} is lost: auto.offset.reset decides where the group resumes"
         return [text.format(named(names, _SHOWN))] if names else []
 
     def left_behind(self, levels: Mapping[str, int]) -> list[str]:

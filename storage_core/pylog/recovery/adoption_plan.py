@@ -301,7 +301,7 @@ class AdoptionPlan:
             )
 
     def _open_transactions(self) -> list[str]:
-        """Return sentences about those that the coordinators of the cluster will not end."""
+        """Return sentences about transactions that no coordinator of the cluster will end."""
         leaders = {each.target: each.copies[0].replica for each in self.partitions}
         states = [each for at, each in leaders.items() if at.topic == TRANSACTION_STATE_TOPIC]
         are_known = bool(states) and None not in states

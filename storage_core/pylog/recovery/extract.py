@@ -70,7 +70,7 @@ class ExtractedPartition(NamedTuple):
         Offsets of ABORT markers that were appended, the only offsets that the source has not.
     missing
         Offsets ``[start, end)`` of the range that the source has lost: files are gone, and there is
-        no sign of compaction. Where the range goes on to the end of the log, also those behind its
+        no sign of compaction. Where the range reaches the end of the log, also offsets behind its
         last batch that checkpoints, snapshots or indexes tell of.
     """
 

@@ -15,7 +15,7 @@ step what is done                                 what a crash after it leaves
      there
 3    it is opened as its owner, which appends     the same
      all batches, and makes indexes, snapshots
-     and checkpoints, and closed in order
+     and checkpoints; then it is closed
 4    it is renamed to ``<to>``                    the result
 ==== ============================================ ==============================================
 """

@@ -26,8 +26,8 @@ class MergeSource(NamedTuple):
     high_watermark
         What the checkpoint beside it says, which may be seconds old; None without one.
     damaged_ranges
-        How many ranges of bytes are damaged, of those that were read: where several replicas have
-        the same headers, the batches of one are.
+        How many ranges of bytes are damaged, of those that were read. Where several replicas have
+        the same headers, only the batches of one are read.
     """
 
     path: str
