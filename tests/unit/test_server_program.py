@@ -6,8 +6,6 @@ import os
 import sys
 import time
 
-import pytest
-
 from tests.support.server_program import ServerProgram
 
 TALKS = """
@@ -31,12 +29,3 @@ def test_it_can_be_stopped_while_it_talks() -> None:
                 time.sleep(0.001)
         assert program.port == 1234
         assert program.lines[0] == "line 0\n"
-
-
-def test_one_that_does_not_start_says_what_it_said() -> None:
-    program = ServerProgram(
-        "the mute", [sys.executable, "-c", "print(7)"], os.environ, r"port (\d)"
-    )
-    with pytest.raises(RuntimeError, match=r"^the mute did not start: 7$"), program:
-        pass
-    program.stop()

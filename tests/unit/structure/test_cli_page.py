@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from pylog.cli.main import COMMANDS, load_command, run
 from pylog.cli.options import SHARED
-from tests.structure.__main__ import ROOT
-from tests.structure.cli_page import PAGE, command_page
+from tests.structure.cli_page import command_page
 
 if TYPE_CHECKING:
     import pytest
@@ -37,7 +36,3 @@ def test_the_page_is_what_the_program_prints(
     assert len(options) > 3
     for option in options:
         assert " ".join(option.split()) in words
-
-
-def test_the_page_in_docs_is_up_to_date() -> None:
-    assert (ROOT / PAGE).read_text("utf-8") == command_page(), "run: make import-graph"

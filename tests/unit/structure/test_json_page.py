@@ -18,7 +18,7 @@ from pylog.results import (
     StoredSchema,
     SubjectSettings,
 )
-from tests.structure.json_page import PAGE, json_page
+from tests.structure.json_page import PAGE
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / PAGE).read_text("utf-8")
@@ -30,10 +30,6 @@ def blocks(heading: str) -> list[dict[str, object]]:
     [section] = re.findall(rf"{begin}(.*?)(?=^## |^`pylog|\Z)", TEXT, re.MULTILINE | re.DOTALL)
     found = re.findall(r"^```json\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     return [json.loads(block) for block in found]
-
-
-def test_the_page_is_what_the_commands_print() -> None:
-    assert json_page() == TEXT
 
 
 def test_every_block_is_json_and_every_document_begins_with_its_version() -> None:

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.tables.tables import METADATA_TABLES
-from tests.structure.__main__ import ROOT
-from tests.structure.table_page import PAGE, table_page
 
 if TYPE_CHECKING:
     from pylog.tables.metadata_table import MetadataTable
@@ -17,7 +15,3 @@ def test_every_column_has_a_meaning(table: MetadataTable) -> None:
     assert table.text is not None
     assert [name for name, _, _ in table.text.columns] == table.schema.names
     assert all(meaning for _, _, meaning in table.text.columns)
-
-
-def test_the_page_in_docs_is_up_to_date() -> None:
-    assert (ROOT / PAGE).read_text("utf-8") == table_page(), "run: make import-graph"
