@@ -115,6 +115,9 @@ def test_any_bytes_are_entries_or_corrupt(scratch: Path, data: bytes) -> None:
     ("start_offset", "end_offset", "slots", "is_complete"),
     [
         (0, 100, [0, 1, 2, 3], False),
+        (0, 0, [], True),
+        (0, 11, [0], True),  # the first entry says that all before 11 is decided
+        (0, 12, [0, 1], True),
         (0, 32, [0, 1, 2], True),
         (0, 35, [0, 1, 2, 3], True),
         (10, 35, [0, 1, 2, 3], True),
