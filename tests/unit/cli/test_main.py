@@ -154,57 +154,6 @@ def test_a_mode_is_shown_in_one_spelling_and_taken_in_any() -> None:
         assert option.make_metavar(context).startswith("[FAILFAST|DROPMALFORMED")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["lss"], "no such command 'lss'. Did you mean 'ls'? (see 'pylog --help')"),
-        (["help", "nope"], "no such command 'nope' (see 'pylog --help')"),
-        (["version"], "no such command 'version'; pylog --version prints the version (see 'pylo"),
-        (["cat", ".", "--start-offset", "latest"], "'--start-offset': 'latest' is not a whole num"),
-        (["ls", ".", "--topic", "ord*"], "'ord*' is not a topic name; --pattern takes a regular"),
-        (["cat", ".", "--topic", "a,^b"], "'^b' is not a topic name; --pattern takes a regular"),
-        (["cat"], "missing argument 'PATH'; give a log directory"),
-        (
-            ["cat", "--topics", "x", "."],
-            "no such option: --topics. Did you mean '--topic'? (see 'pylog cat --help')",
-        ),
-        (["cat", ".", "--topic"], "option '--topic' requires an argument (see 'pylog cat --help')"),
-        (["cat", ".", "--partition", "x"], "'x' is not a whole number"),
-        (["--nope"], "no such option: --nope (see 'pylog --help')"),
-        (
-            ["cat", ".", "--start-offset", "-1"],
-            "invalid value for '--start-offset': ",
-        ),
-        (["cat", ".", "--mode", "DROP"], "'DROPMALFORMED'"),
-        (["cat", ".", "--isolation", "committed"], "read_uncommitted"),
-        (
-            ["cat", ".", "--start-offset", "1", "--start-timestamp", "1"],
-            "give either --start-offset or --start-timestamp, not both",
-        ),
-        (
-            ["cat", ".", "--start-timestamp", "yesterday"],
-            "'yesterday' is not a time: give an ISO date or time",
-        ),
-        (["cat", ".", "--end-timestamp", "-1"], "'-1' is not a time"),
-        (["cat", ".", "--start-timestamp", "1969-12-31"], "is not in 0 .. 2^63-1"),
-        (["cat", ".", "--limit", "0"], "invalid value for '--limit'"),
-        (["cat", ".", "--last", "0"], "invalid value for '--last'"),
-        (["cat", ".", "--topic", "a", "--pattern", "b"], "give either --topic or --pattern"),
-        (["cat", ".", "--values", "hex"], "invalid value for '--values'"),
-        (["cat", ".", "--format", "text", "--values", "text"], "--values is for --format jsonl"),
-    ],
-)
-def test_wrong_usage_is_one_line_and_status_2(
-    arguments: list[str], message: str, pylog_run: Callable[..., Outcome]
-) -> None:
-    done = pylog_run(*arguments)
-    assert done.status == 2
-    assert done.output == b""
-    assert done.error.startswith("pylog: error: ")
-    assert done.error.count("\n") == 1
-    assert message in done.error
-
-
 def broken(error: BaseException) -> Callable[..., Any]:
     def invoke(arguments: object) -> int:
         raise error

@@ -110,26 +110,6 @@ def test_merged_and_last_records_are_typed(logs: Path, pylog_run: Run) -> None:
     assert pylog_run(*options, *with_text).status == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        (("--value-format", "auto", "--format", "text"), "are for --format jsonl"),
-        (("--value-format", "auto", "--values", "base64"), "are for --format jsonl"),
-        (("--value-format", "auto", "-f", "%s\\n"), "are for --format jsonl"),
-        (("--value-format", "auto", "--mask", __file__), "leave --value-format out"),
-        (("--schema", "a.avsc"), "--schema is for --value-format and --key-format"),
-        (("--subject", "a"), "--subject is for --value-format and --key-format"),
-        (("--value-format", "auto", "--schema", "a", "--schema", "b"), "give one --schema without"),
-    ],
-)
-def test_options_that_do_not_go_together(
-    logs: Path, pylog_run: Run, options: tuple[str, ...], error: str
-) -> None:
-    outcome = pylog_run("cat", logs, *options)
-    assert outcome.status == 2
-    assert error in outcome.error
-
-
 def test_protobuf_and_json_are_printed(tmp_path: Path, pylog_run: Run) -> None:
     logs, proto, ddl = tmp_path / "logs", tmp_path / "a.proto", tmp_path / "b.ddl"
     proto.write_text(

@@ -92,26 +92,3 @@ def test_a_schema_that_is_not_compatible_is_refused(
     assert "subject orders-value: the schema is not compatible (BACKWARD)" in refused.error
     forward = pylog_run(*command, "--compatibility", "FORWARD")
     assert "note: it is missing, and has no default" in forward.error
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (("--subject", "s"), "--subject is for --value-schema and --key-schema"),
-        (("--value-schema", "latest"), "--value-schema and --key-schema need --topic"),
-        (
-            ("--value-schema", "latest", "-t", "t", "--values", "base64"),
-            "--value-schema and --key-schema are for --format jsonl without --values",
-        ),
-        (("--value-schema", "latest", "-t", "t"), "subject t-value has no version in topic"),
-        (("--value-schema", "gone.avsc", "-t", "t"), "gone.avsc: it cannot be read"),
-    ],
-)
-def test_wrong_usage_is_said(
-    tmp_path: Path, pylog_run: Run, options: tuple[str, ...], reason: str
-) -> None:
-    done = pylog_run("append", tmp_path / "logs", lines(tmp_path, FIRST), *options)
-
-    assert done.status == 2
-    assert reason in done.error
-    assert not (tmp_path / "logs").exists()

@@ -70,39 +70,6 @@ def test_partitions_are_added_under_the_id_of_the_topic(
         assert metadata == f"version: 0\ntopic_id: {TOPIC_ID}"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "give --config, --delete-config or --partitions"),
-        (["--partitions", "2"], "has 2 partitions, so 2 would not be more: partitions can only be"),
-        (["--partitions", "1"], "has 2 partitions, so 1 would not be more"),
-        (["--partitions", "100001"], "a topic has 1 to 100000 partitions, not 100001"),
-        (["--config", "segment.byte=1"], "did you mean segment.bytes?"),
-        (["--config", "segment.bytes=1"], "property segment.bytes is 1, expected a whole number"),
-        (["--config", "min.compaction.lag.ms=9", "--config", "max.compaction.lag.ms=8"], "at most"),
-        (["--config", "message.format.version=3.0"], "was removed in Kafka 4.0"),
-        (
-            ["--delete-config", "flush.ms", "--partitions", "3"],
-            "topic 'orders' has no property flush.ms of its own to delete; it has retention.ms, s",
-        ),
-        (
-            ["--config", "flush.ms=1", "--delete-config", "flush.ms"],
-            "is both to be set and to be d",
-        ),
-        (["--config", "flush.ms=1", "--partitions", "2"], "would not be more"),
-    ],
-)
-def test_what_cannot_be_altered_is_one_line_and_changes_nothing(
-    arguments: list[str], message: str, logs: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    before = (stored(logs), sorted(logs.glob("*-*")))
-    done = pylog_run("alter-topic", logs, "--topic", "orders", *arguments)
-    assert (done.status, done.output) == (2, b"")
-    assert message in done.error
-    assert done.error.count("\n") == 1
-    assert (stored(logs), sorted(logs.glob("*-*"))) == before
-
-
 def test_a_topic_that_is_not_there_is_not_made(
     logs: Path, pylog_run: Callable[..., Outcome]
 ) -> None:

@@ -352,30 +352,6 @@ def test_a_refused_record_is_reported_with_its_lines(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--compression", "brotli"], "compression 'brotli' is not one of none, gzip, snappy, lz4"),
-        (["--compression", "zstd", "--level", "99"], "zstd level is 99, expected -131072 to 22"),
-        (["--level", "1"], "compression none has no levels, 1 was given"),
-        (["--topic", "a b"], "'a b' is not a topic name"),
-        (["--batch-size", "0"], "--batch-size"),
-    ],
-)
-def test_wrong_options_are_one_line_and_append_nothing(
-    arguments: list[str],
-    message: str,
-    tmp_path: Path,
-    lines: Callable[..., Path],
-    pylog_run: Callable[..., Outcome],
-) -> None:
-    topic = ("--topic", "t", "--partition", "0")
-    done = pylog_run("append", tmp_path / "logs", lines({"value": None}), *topic, *arguments)
-    assert done.status == 2
-    assert message in done.error
-    assert done.error.count("\n") == 1
-
-
-@pytest.mark.parametrize(
     "arguments",
     [
         ["--topic", "a/b"],

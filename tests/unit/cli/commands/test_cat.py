@@ -309,14 +309,6 @@ def test_follow_waits_for_a_topic_that_is_not_there(
     assert done.error == "pylog: note: nothing to print is there yet; waiting for it\n"
 
 
-@pytest.mark.parametrize("other", [["--merge"], ["--last", 1], ["--end-offset", 5]])
-def test_follow_has_no_end(
-    other: list[object], log_directory: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    done = pylog_run("cat", log_directory, "--follow", *other)
-    assert (done.status, "--follow has no end" in done.error) == (2, True)
-
-
 def test_follow_ends_at_damage_with_status_1(
     log_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
@@ -393,30 +385,6 @@ def test_the_options_of_kcat(
     assert [int(line) for line in done.lines] == offsets
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["-o", "newest"], "'newest' is not beginning, end, an offset, or -N"),
-        (["-o", "--2"], "'--2' is not beginning, end, an offset, or -N"),
-        (["-o", "9" * 5_000], "is not beginning, end, an offset, or -N"),
-        (["-o", "9" * 19], "is not beginning, end, an offset, or -N"),
-        (["-o", str(2**63 - 1)], "is out of range: the log holds offsets 0 to 20 (exclusive)"),
-        (["-o", "5", "--start-offset", "5"], "give either -o, --start-offset or --start-timestamp"),
-        (["-o", "5", "--start-timestamp", "-1h"], "give either -o, --start-offset or --start-time"),
-        (["-t", "orders", "--pattern", "o"], "give either --topic or --pattern, not both"),
-    ],
-)
-def test_options_of_kcat_that_make_no_sense(
-    log_directory: Path,
-    pylog_run: Callable[..., Outcome],
-    arguments: list[str],
-    message: str,
-) -> None:
-    done = pylog_run("cat", log_directory, *arguments)
-    assert (done.status, done.output, done.error.count("\n")) == (2, b"", 1)
-    assert message in done.error
-
-
 @pytest.mark.parametrize("options", [(), ("--format", "text"), ("--values", "base64")])
 def test_the_first_lines_wait_for_no_module_that_they_do_without(
     log_directory: Path, options: tuple[str, ...]
@@ -490,3 +458,11 @@ def test_a_formatter_that_follows_does_the_same_with_what_it_cannot_decode(
     failed = pylog_run(*command)
     assert (failed.status, len(failed.lines)) == (1, 1)
     assert "is no heartbeat of MirrorMaker 2" in failed.error
+
+
+def test_an_offset_of_thousands_of_digits_is_none(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("cat", log_directory, "-o", "9" * 5_000)
+    assert done.status == 2
+    assert "is not beginning, end, an offset, or -N" in done.error

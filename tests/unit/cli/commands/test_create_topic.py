@@ -162,35 +162,6 @@ def test_a_refused_command_changes_no_file(
     assert marker.stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--topic", "there"], "topic 'there' already exists, with partitions 0\n"),
-        (["--topic", "a/b"], "'a/b' is not a topic name: it may consist of ASCII letters"),
-        (["--topic", "t", "--partitions", "0"], "--partitions"),
-        (["--topic", "t", "--topic-id", "x"], "'x' is not a UUID of 22 base64url characters"),
-        (["--topic", "t", "--config", "segment.bytes"], "is not of the form key=value"),
-        (
-            ["--topic", "t", "--config", "segment.ms=1", "--config", "segment.ms=2"],
-            "--config names segment.ms twice",
-        ),
-        (["--topic", "t", "--config", "segmnt.bytes=1"], "did you mean segment.bytes?"),
-        (["--topic", "t", "--config", "segment.bytes=1"], "property segment.bytes is 1, expected"),
-        ([], "missing option '--topic'"),
-    ],
-)
-def test_what_cannot_be_made_is_one_line_and_changes_nothing(
-    arguments: list[str], message: str, tmp_path: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    pylog_run("create-topic", tmp_path, "--topic", "there")
-    before = sorted(tmp_path.rglob("*"))
-    done = pylog_run("create-topic", tmp_path, *arguments)
-    assert (done.status, done.output) == (2, b"")
-    assert message in done.error
-    assert done.error.count("\n") == 1
-    assert sorted(tmp_path.rglob("*")) == before
-
-
 def test_a_partition_directory_is_not_taken_for_a_log_directory(
     tmp_path: Path, pylog_run: Callable[..., Outcome]
 ) -> None:

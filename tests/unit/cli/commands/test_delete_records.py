@@ -114,32 +114,6 @@ def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
     assert after == before
 
 
-@pytest.mark.parametrize("more", [[], ["--dry-run"]])
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "give either --offset or --all"),
-        (["--offset", "1", "--all"], "give either --offset or --all"),
-        (
-            ["--offset", "10"],
-            "the log holds offsets 0 to 9 (exclusive); --offset 9, or --all, keeps no record; ",
-        ),
-    ],
-)
-def test_what_cannot_be_deleted_is_one_line(
-    arguments: list[str],
-    message: str,
-    more: list[str],
-    logs: Path,
-    pylog_run: Callable[..., Outcome],
-) -> None:
-    done = pylog_run("delete-records", logs, *WHERE, *arguments, *more)
-    assert (done.status, done.output) == (2, b"")
-    assert message in done.error
-    assert done.error.count("\n") == 1
-    assert offsets(logs) == list(range(9))
-
-
 def test_records_of_a_compacted_topic_stay(
     tmp_path: Path, pylog_run: Callable[..., Outcome]
 ) -> None:

@@ -122,25 +122,6 @@ def test_a_directory_that_is_not_empty_is_left_alone(
     assert tree(unpacked) == before
 
 
-@pytest.mark.parametrize("place", ["", "inside"])
-def test_a_file_is_refused_and_so_is_what_lies_below_one(
-    place: str, tmp_path: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    (tmp_path / "file").write_text("mine")
-    done = pylog_run("demo", tmp_path / "file" / place)
-    assert (done.status, done.output) == (2, b"")
-    assert str(tmp_path / "file") in done.error
-    assert "incomplete" not in done.error
-    assert (tmp_path / "file").read_text() == "mine"
-
-
-@pytest.mark.parametrize("directory", ["s3://bucket/kafka", "file:///kafka"])
-def test_a_uri_is_refused(directory: str, pylog_run: Callable[..., Outcome]) -> None:
-    done = pylog_run("demo", directory)
-    assert (done.status, done.output) == (2, b"")
-    assert done.error == (f"pylog: error: {directory}: only a local directory can be written to\n")
-
-
 def test_what_is_not_finished_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
 ) -> None:

@@ -230,22 +230,6 @@ def test_a_repaired_copy(damaged: Path, tmp_path: Path, pylog_run: Callable[...,
     assert "not empty" in again.error
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (("--severity", "fatal"), "'fatal' is not one of 'error', 'warning', 'info'"),
-        (("--threads", "0"), "0 is not in the range x>=1"),
-        (("--topic", "clicks"), "clicks"),
-    ],
-)
-def test_wrong_usage(
-    sound: Path, pylog_run: Callable[..., Outcome], arguments: tuple[str, ...], text: str
-) -> None:
-    done = pylog_run("doctor", sound, *arguments)
-    assert done.status == 2
-    assert text in done.error
-
-
 def test_nothing_that_can_be_read(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
     (tmp_path / "orders-0").symlink_to(tmp_path / "a disk that is not mounted")
     done = pylog_run("doctor", tmp_path)

@@ -84,25 +84,6 @@ def test_json_lines_are_asked_for_by_a_flag(tmp_path: Path, pylog_run: Run) -> N
     assert [json.loads(line)["type"] for line in done.lines] == ["file", "batch"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ((), "give a PATH, or --files"),
-        (("x.log", "--offset", 1, "--end-offset", 5), "give either --offset"),
-        (("x.log", "--values", "text"), "--values is for --json"),
-        (("x.log", "--value-decoder-class", "a.B"), "classes of Java cannot be loaded here"),
-        (("x.log", "--kafka-version", "2.8"), "2.8"),
-    ],
-)
-def test_wrong_usage_is_status_2(
-    arguments: tuple[object, ...], reason: str, pylog_run: Run
-) -> None:
-    done = pylog_run("dump", *arguments)
-    assert done.status == 2
-    assert reason in done.error
-    assert done.error.count("\n") == 1
-
-
 def test_nothing_that_can_be_read_is_status_2(tmp_path: Path, pylog_run: Run) -> None:
     done = pylog_run("dump", segment_path(tmp_path, 0))
     assert done.status == 2

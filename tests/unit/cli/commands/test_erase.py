@@ -54,18 +54,3 @@ def test_in_a_terminal_it_asks_first(
     monkeypatch.setattr("click.confirm", lambda *_, **__: True)
     assert pylog_run("erase", directory, "--key", "me").status == 0
     assert tree(directory) != before
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ((), "give what to erase"),
-        (("--key", "me", "--topic", "user"), "no topic"),
-        (("--value-regex", "("), "regular expression"),
-    ],
-)
-def test_wrong_usage_says_what_is_wrong(
-    directory: Path, pylog_run: Callable[..., Outcome], options: tuple[str, ...], text: str
-) -> None:
-    done = pylog_run("erase", directory, *options)
-    assert (done.status, text in done.error) == (2, True), done.error

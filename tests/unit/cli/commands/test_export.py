@@ -96,22 +96,3 @@ def test_damage_ends_with_status_1(tmp_path: Path, pylog_run: Callable[..., Outc
     assert done.error.endswith("is damaged, and names it on stderr\n")
     done = pylog_run("export", tmp_path / "logs", "--to", path, "--mode", "DROPMALFORMED")
     assert (done.status, done.lines[0].startswith(f"{path}: 5 records")) == (1, True)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--to", "x.jsonl", "--columns", "key"], "--columns is not for .jsonl"),
-        (["--to", "x.parquet", "--values", "text"], "--values is for .csv and .jsonl"),
-        (["--to", "x.csv", "--compression", "lz4"], "--compression is for .parquet and .arrow"),
-        (["--to", "x.xls"], "ends in .xls, expected one of"),
-        (["--to", "x.csv", "--columns", "kee"], "did you mean 'key'?"),
-        ([], "missing option '--to'"),
-    ],
-)
-def test_wrong_usage_is_one_line(
-    arguments: list[str], message: str, logs: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    done = pylog_run("export", logs, *arguments)
-    assert (done.status, done.output, done.error.count("\n")) == (2, b"", 1)
-    assert message in done.error

@@ -106,25 +106,3 @@ _FIRST_TRANSACTION = (
     "SELECT first_offset, marker_offset FROM transactions "
     "WHERE marker_offset IS NOT NULL ORDER BY first_offset LIMIT 1"
 )
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        (("--start-offset", 9, "--end-offset", 4), "starts at offset 9 and ends at 4"),
-        (("--start-offset", 9, "--start-timestamp", 4), "not both"),
-        (("--end-offset", 100_000), "out of range"),
-        (("--topic", "nothing"), "no topic"),
-        (("--transactions", "drop"), "'drop' is not one of"),
-    ],
-)
-def test_wrong_usage_says_what_is_wrong(
-    source: Path,
-    tmp_path: Path,
-    pylog_run: Callable[..., Outcome],
-    options: tuple[object, ...],
-    text: str,
-) -> None:
-    done = pylog_run("extract", source, "--to", tmp_path / "copy", "--topic", "orders", *options)
-    assert (done.status, text in done.error) == (2, True), done.error
-    assert not (tmp_path / "copy").exists()

@@ -60,8 +60,3 @@ def test_no_part_of_a_credential_is_printed(
         fields = json.loads(each)["data"]
         for name in ("salt", "storedKey", "serverKey"):
             assert fields[name].encode() not in printed
-
-
-def test_a_path_that_is_no_log_directory_is_refused(pylog_run: Callable[..., Outcome]) -> None:
-    done = pylog_run("info", "no-such-directory")
-    assert done.status == 2

@@ -378,23 +378,3 @@ def test_topics_may_be_chosen(
     document = json.loads(done.output)
     assert sorted(each["topic"] for each in document["partitions"]) == topics
     assert (document["summary"]["topics"], document["notLive"]) == (len(topics), [])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--topic", "order"), "no topic 'order' here; did you mean 'orders'? Topics found: old,"),
-        (("--pattern", "^x"), "no topic here matches the pattern '^x'; topics found: old, orders"),
-        (("--pattern", "("), "topic pattern '(' is not a regular expression"),
-        (("--topic", "old", "--pattern", "o"), "give either --topic or --pattern, not both"),
-    ],
-)
-def test_topics_that_are_not_there_are_an_error(
-    arguments: tuple[str, ...],
-    message: str,
-    log_directory: Path,
-    pylog_run: Callable[..., Outcome],
-) -> None:
-    done = pylog_run("ls", log_directory, *arguments)
-    assert (done.status, done.output) == (2, b"")
-    assert message in done.error

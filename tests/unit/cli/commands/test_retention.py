@@ -205,57 +205,6 @@ def test_a_damaged_partition_is_said_and_the_others_are_done(
     assert done.lines[-1] == f"removed 2 segments of 1 partition ({2 * SIZE}B); {SIZE}B remain"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--topic", "tt"], "no topic 'tt' in this log directory; did you mean 't'?"),
-        (["--config", "retention.ns=1"], "retention.ms"),
-        (["--now", "soon"], "'soon' is not a time"),
-    ],
-)
-def test_wrong_usage_is_refused(
-    arguments: list[str], said: str, logs: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    before = tree(logs)
-    done = pylog_run(
-        "retention", logs, *KEPT_A_DAY[: 2 * ("--config" not in arguments)], *arguments
-    )
-    assert done.status == 2
-    assert said in done.error
-    assert tree(logs) == before
-
-
-def test_an_empty_topic_does_not_stand_for_all(
-    logs: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    before = tree(logs)
-    for command, empty in (("retention", ""), ("retention", ","), ("compact", "")):
-        done = pylog_run(command, logs, "--topic", empty, *KEPT_A_DAY)
-        assert done.status == 2
-        assert f"--topic {empty!r} names no topic" in done.error
-        assert tree(logs) == before
-
-
-def test_a_pattern_is_not_recommended_where_none_can_be_given(
-    logs: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    done = pylog_run("retention", logs, "--topic", "t*", *KEPT_A_DAY)
-    assert "'t*' is not a topic name: give whole names" in done.error
-    assert "--pattern takes a regular expression" in pylog_run("ls", logs, "--topic", "t*").error
-
-
-@pytest.mark.parametrize("command", ["retention", "compact"])
-def test_a_now_in_microseconds_is_refused(
-    command: str, logs: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    before = tree(logs)
-    config = (*KEPT_A_DAY, "--config", "cleanup.policy=compact,delete")
-    done = pylog_run(command, logs, "--now", NOW_MS * 1000, *config)
-    assert done.status == 2
-    assert "would be after the year 9999" in done.error
-    assert tree(logs) == before
-
-
 # ---- in a terminal
 
 

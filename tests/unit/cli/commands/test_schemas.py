@@ -156,19 +156,3 @@ def test_hostile_records_are_told_and_nothing_falls(
     assert "\x1b" not in pylog_run("schemas", tmp_path, "--text").output.decode()
     document = json.loads(pylog_run("schemas", tmp_path, "--json").output)
     assert [each["offset"] for each in document["problems"]] == [1, 2, 3, 4, 6]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--topic", "orders"), "--topic is for --usage"),
-        (("--text", "--json"), "give one of --text and --json"),
-        (("--registry-topic", "none"), "no topic 'none' here"),
-    ],
-)
-def test_wrong_usage_is_refused(
-    logs: Path, pylog_run: Callable[..., Outcome], arguments: tuple[str, ...], message: str
-) -> None:
-    done = pylog_run("schemas", logs, *arguments)
-    assert done.status == 2
-    assert message in done.error

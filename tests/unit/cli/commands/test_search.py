@@ -129,43 +129,6 @@ def test_damage_is_named_and_the_rest_is_searched(
     assert (damaged["nextOffset"], damaged["endOffset"]) == (1, 2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "give what to search for: TEXT after PATH, or --key, --value-contains, --value-regex"),
-        (
-            ["-i"],
-            "give what to search for: TEXT after PATH, or --key, --value-contains, --value-regex",
-        ),
-        (
-            ["--not"],
-            "give what to search for: TEXT after PATH, or --key, --value-contains, --value-regex",
-        ),
-        (
-            ["--trust-batch-timestamps"],
-            "give what to search for: TEXT after PATH, or --key, --value-contains",
-        ),
-        (["--key-regex", "("], "'(' is not a regular expression"),
-        (["--json-path", "$.a>true"], "only numbers and strings are less or greater"),
-        (
-            ["--key", "k", "--partitioner", "default", "--not"],
-            "--partitioner says which partition a --key is in, and --not looks for others",
-        ),
-        (["--value-regex", "("], "'(' is not a regular expression"),
-        (["--json-path", "user"], "JSON path 'user' cannot be read"),
-        (["--key", "k", "-f", "%o", "--json"], "-f is neither for --json nor for --count"),
-        (["--key", "k", "-f", "%z"], "format '%z' has %z, known are %t"),
-        (["--key", "k", "--min-timestamp", "soon"], "'soon' is not a time"),
-    ],
-)
-def test_wrong_usage_is_one_line(
-    arguments: list[str], message: str, logs: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    done = pylog_run("search", logs, *arguments)
-    assert (done.status, done.output, done.error.count("\n")) == (2, b"", 1)
-    assert message in done.error
-
-
 def test_a_name_with_control_characters_is_escaped(
     tmp_path: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
@@ -223,17 +186,6 @@ def test_the_partition_of_a_key_comes_first(wide: Path, pylog_run: Callable[...,
     done = pylog_run("search", wide, "--key", "user-7")
     order = [line.split("\t")[0] for line in done.lines]
     assert order == [f"orders-{number}" for number in (4, 0, 1, 2, 3, 5, 6, 7)]
-
-
-@pytest.mark.parametrize(
-    "arguments", [["--value-contains", "v"], ["--key", "user-7", "--partition", 1]]
-)
-def test_a_partitioner_is_for_a_key_alone(
-    wide: Path, pylog_run: Callable[..., Outcome], arguments: list[object]
-) -> None:
-    done = pylog_run("search", wide, "--partitioner", "default", *arguments)
-    assert done.status == 2
-    assert "--partitioner says which partition a --key is in: give --key, and no" in done.error
 
 
 def test_a_pattern_for_keys_is_named_when_it_backtracks(

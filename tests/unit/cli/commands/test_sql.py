@@ -114,28 +114,6 @@ def test_damage_is_an_error_or_left_out(tmp_path: Path, pylog_run: Run) -> None:
     assert (done.status, done.lines) == (0, ['{"severity":"error"}'])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (["SELECT offset FROM records"], 'write "offset" in quotes, or records.offset'),
-        (["SELECT nope FROM records"], "Binder Error: "),
-        ([" "], "the query is empty"),
-        (["SELECT 1", "--csv", "--json"], "give either --csv or --json, not both"),
-        (["SELECT 1", "--topic", "nope"], "nope"),
-    ],
-)
-def test_what_cannot_be_done_is_one_line_and_status_2(
-    logs: Path, pylog_run: Run, arguments: list[str], text: str
-) -> None:
-    done = pylog_run("sql", logs, *arguments)
-    assert (done.status, done.output) == (2, b"")
-    *drawing, said = done.error.splitlines()
-    assert said.startswith("pylog: error: ")
-    assert text in said
-    # DuckDB draws where a statement cannot be parsed.
-    assert len(drawing) == (2 if "SELECT offset" in arguments[0] else 0)
-
-
 def test_without_duckdb_the_extra_is_named(
     logs: Path, pylog_run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,19 +131,6 @@ def test_a_question_has_the_right_answer(
         assert rows == [[str(expected)]]
 
 
-@pytest.mark.parametrize(
-    "condition",
-    ["value->>'$.status' = 'returned'", "value LIKE '%returned%'", "key LIKE 'user-%'"],
-)
-def test_a_question_to_bytes_is_refused_with_what_to_ask(
-    condition: str, demo_directory: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    query = f"SELECT count(*) FROM orders WHERE {condition}"  # noqa: S608 - of this file
-    done = pylog_run("sql", demo_directory / "intact", query)
-    assert done.status == 2
-    assert "value_json" in done.error or "_text" in done.error
-
-
 def test_an_alias_that_duckdb_does_not_take_is_told_what_to_write(
     demo_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:

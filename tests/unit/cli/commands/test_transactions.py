@@ -88,15 +88,6 @@ def test_without_transactions_only_the_sums_are_printed(
     assert (done.status, done.lines) == (0, ["0 open, 0 committed, 0 aborted, in 0 of 1 partition"])
 
 
-@pytest.mark.parametrize("text", ["15", "m", "-5m", "1.5h", ""])
-def test_a_duration_that_is_none_is_told(
-    text: str, tmp_path: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    done = pylog_run("transactions", tmp_path, "--max-timeout", text)
-    assert done.status == 2
-    assert "is not a duration: give 30s, 15m, 2h, 7d or 4w" in done.error
-
-
 @pytest.mark.parametrize(
     ("options", "rows", "columns"), [((), 3, {"OPEN", "PARTITION"}), (("--all",), 35, {"STATE"})]
 )

@@ -201,25 +201,6 @@ def test_a_topic_that_is_nearly_there_is_suggested(
     assert done.error.endswith("; did you mean topic 'orders'?\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--topic", "u", "--partition", "0", "--offset", "0"], "there is no log of u-0 in"),
-        (["--topic", "t", "--partition", "1", "--offset", "0"], "partitions found: 0\n"),
-        (["--topic", "t", "--partition", "0", "--offset", "-1"], "--offset"),
-        (["--topic", "t", "--partition", "0"], "missing option '--offset'"),
-    ],
-)
-def test_what_cannot_be_cut_is_one_line(
-    arguments: list[str], message: str, logs: Path, pylog_run: Callable[..., Outcome]
-) -> None:
-    done = pylog_run("truncate", logs, *arguments)
-    assert (done.status, done.output) == (2, b"")
-    assert message in done.error
-    assert done.error.count("\n") == 1
-    assert offsets(logs) == list(range(9))
-
-
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_an_offset_below_the_start_is_refused_with_the_lowest_that_is_possible(
     logs: Path, more: tuple[str, ...], pylog_run: Callable[..., Outcome]
