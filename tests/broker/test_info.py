@@ -58,6 +58,7 @@ def test_ids_voters_and_features_are_those_that_kafkas_tools_show(
     assert stopped.nodes[0].log_directories[0].was_stopped_cleanly
 
 
+@pytest.mark.thorough(one_in=2)
 @pytest.mark.parametrize("version", [NEWEST_VERSION, VERSION_BEFORE])
 def test_a_topic_with_small_segments_keeps_kafka_4_from_starting(
     tmp_path: Path, version: str

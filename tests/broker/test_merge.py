@@ -142,7 +142,8 @@ def copied(cluster: Cluster, to: Path) -> list[Path]:
     return [to / str(number) / f"{TOPIC}-0" for number in (FIRST, SECOND)]
 
 
-@pytest.mark.parametrize("version", [LAST_VERSION_3, NEWEST_VERSION])
+@pytest.mark.thorough(one_in=2)
+@pytest.mark.parametrize("version", [NEWEST_VERSION, LAST_VERSION_3])
 def test_of_an_unclean_election_the_result_is_what_a_follower_has_that_cut_its_log(
     tmp_path: Path, version: str
 ) -> None:

@@ -78,7 +78,8 @@ def cleaned_up_to(cluster: Cluster, node: int) -> int:
     return min(found.get(pylog.TopicPartition(TOPIC, each), 0) for each in range(PARTITIONS))
 
 
-@pytest.mark.parametrize("version", [LAST_VERSION_3, NEWEST_VERSION])
+@pytest.mark.thorough(one_in=2)
+@pytest.mark.parametrize("version", [NEWEST_VERSION, LAST_VERSION_3])
 def test_replicas_that_were_cleaned_at_other_times_are_put_together(
     tmp_path: Path, version: str, counted: Counted
 ) -> None:

@@ -147,7 +147,7 @@ def _written(
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of float32, which NumPy warns of
 def test_avro_of_several_versions(name: str, how_many: HowMany) -> None:
     topics, asked = [], []
-    for number in range(how_many(40, SCHEMAS)):
+    for number in range(how_many(15, SCHEMAS)):
         chance = random.Random(SEED + number)
         maker = AvroMaker(chance)
         versions = [maker.record(3)]
@@ -188,7 +188,7 @@ def _avro_value(payload: bytes, writer: str, reader: str) -> tuple[Any]:
 @pytest.mark.parametrize("name", WAYS)
 def test_protobuf(name: str, how_many: HowMany) -> None:
     topics, asked = [], []
-    for number in range(how_many(40, SCHEMAS)):
+    for number in range(how_many(15, SCHEMAS)):
         chance = random.Random(SEED + number)
         schema = RandomSchema(chance, chance.choice(("proto2", "proto3")))
         path = _message(chance, schema, is_nested=name == "glue")
@@ -221,7 +221,7 @@ def _message(chance: random.Random, schema: RandomSchema, *, is_nested: bool) ->
 @pytest.mark.parametrize("name", WAYS)
 def test_json(name: str, how_many: HowMany) -> None:
     topics, asked = [], []
-    for number in range(how_many(40, SCHEMAS)):
+    for number in range(how_many(15, SCHEMAS)):
         chance = random.Random(SEED + number)
         schema, make = _json_object(chance, 2)
         topic = Topic(chance, 1 + number, [KnownSchema(1, "JSON", json.dumps(schema))])
