@@ -24,7 +24,7 @@ from pyspark_pylog.catalog_table import (
 )
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.options import RECORDS, LoadOptions, WriteOptions
-from pyspark_pylog.schemas import read_schema, table_schema
+from pyspark_pylog.schemas import read_schema, table_schema, typed_latest
 from pyspark_pylog.spark_workarounds.stand_ins import RefusedStreamReader
 from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 from pyspark_pylog.stream_reader import PylogStreamReader
@@ -83,7 +83,7 @@ class PylogDataSource(DataSource):
         with advice_added():
             options.directory().select(**options.choice)
         if options.table != RECORDS:
-            whole = table_schema(options.table, options.columns)
+            whole = table_schema(options.table, options.columns, typed_latest(options))
         else:
             whole = read_schema(options)
         if self._is_created:

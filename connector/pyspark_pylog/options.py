@@ -93,6 +93,9 @@ class Of(enum.Flag):
     ALL = RECORDS | TABLE
 
 
+_OF_VALUES = Of.RECORDS | Of.LATEST
+
+
 class _Row(NamedTuple):
     field: str
     name: str
@@ -162,13 +165,13 @@ class LoadOptions:
     trust_batch_timestamps: bool = _option(values.boolean, default=False)
     use_indexes: bool = _option(values.boolean, default=True)
     leave_page_cache: bool = _option(values.boolean, default=False)
-    value_format: str | None = _option(values.one_of(*VALUE_FORMATS))
-    key_format: str | None = _option(values.one_of(*VALUE_FORMATS))
-    schemas: str | None = _option(values.some_text)
-    registry_topic: str | None = _option(values.some_text)
-    subject: str | None = _option(values.some_text)
-    subject_version: int | str | None = _option(values.version)
-    message: str | None = _option(values.some_text)
+    value_format: str | None = _option(values.one_of(*VALUE_FORMATS), of=_OF_VALUES)
+    key_format: str | None = _option(values.one_of(*VALUE_FORMATS), of=_OF_VALUES)
+    schemas: str | None = _option(values.some_text, of=_OF_VALUES)
+    registry_topic: str | None = _option(values.some_text, of=_OF_VALUES)
+    subject: str | None = _option(values.some_text, of=_OF_VALUES)
+    subject_version: int | str | None = _option(values.version, of=_OF_VALUES)
+    message: str | None = _option(values.some_text, of=_OF_VALUES)
     check_keys: bool = _option(values.boolean, default=False, of=Of.TABLE)
     max_offsets_per_trigger: int | None = _option(values.count, of=Of.STREAM)
     min_offsets_per_trigger: int | None = _option(values.count, of=Of.STREAM)

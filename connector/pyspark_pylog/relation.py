@@ -236,7 +236,8 @@ def _lines_of_read(options: LoadOptions, columns: Sequence[str]) -> Iterator[str
         yield f"path:       {path}"
     yield f"columns:    {', '.join(columns)}"
     if options.table != RECORDS:
-        yield f"table:      {options.table}, of whole logs; no predicate is pushed"
+        pushed = options.field_condition or "no predicate"
+        yield f"table:      {options.table}, of whole logs; pushed: {pushed}"
         views = options.directory().select(**options.choice)
         yield f"topics:     {_topics([(view.topic, view.partition) for view in views])}"
         return

@@ -24,14 +24,15 @@ from pyspark.sql.types import (
 
 import pylog
 from pyspark_pylog.option_values import nearest_name_hint
-from pyspark_pylog.options import MILLISECONDS
-from pyspark_pylog.typed_columns import spark_columns, typed_records
+from pyspark_pylog.options import MILLISECONDS, OF_KEYS
+from pyspark_pylog.typed_columns import spark_columns, spark_type, typed_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence, Set
 
     import pyarrow as pa
 
+    from pylog.results import TypedRecords
     from pyspark_pylog.options import LoadOptions
 
 # As `pylog.record_schema` has them, in Spark's types: a schema is asked for at every load(), in a
@@ -55,6 +56,7 @@ _BATCH = StructType(
         StructField("position", LongType()),
     ]
 )
+CORRUPT_RECORD = "_corrupt_record"
 _COLUMNS: dict[str, DataType] = {
     "key": BinaryType(),
     "value": BinaryType(),
@@ -65,9 +67,9 @@ _COLUMNS: dict[str, DataType] = {
     "timestampType": IntegerType(),
     "headers": _HEADERS,
     "batch": _BATCH,
-    "_corrupt_record": StringType(),
+    CORRUPT_RECORD: StringType(),
 }
-_MAY_BE_NULL = frozenset({"key", "value", "headers", "_corrupt_record"})
+_MAY_BE_NULL = frozenset({"key", "value", "headers", CORRUPT_RECORD})
 _KNOWN_OF_DAMAGE = frozenset({"topic", "partition"})
 _NEVER_NULL = frozenset({"topic", "partition"})
 """In tables that have no rows about log directories."""
@@ -95,7 +97,7 @@ def read_schema(options: LoadOptions) -> StructType:
     """Return the schema that the options ask for."""
     names = options.columns
     if names is None:
-        left_out = {"_corrupt_record"}  # and what tells of typed columns
+        left_out = {CORRUPT_RECORD}  # and what tells of typed columns
         if not options.include_headers:
             left_out.add("headers")
         if not options.include_batch_metadata:
@@ -185,37 +187,51 @@ def _check_exists(name: str, where: str, columns: Mapping[str, DataType]) -> Non
         raise ValueError(msg)
 
 
-def table_schema(table: str, columns: Sequence[str] | None = None) -> StructType:
+def table_schema(
+    table: str, columns: Sequence[str] | None = None, typed: TypedRecords | None = None
+) -> StructType:
     """Return the Spark schema of a table, or of the columns of it that are named."""
-    known = _columns(table)
-    return selection(tuple(known) if columns is None else columns, known)
+    names = pylog.jobs.metadata_table(table).schema.names
+    return selection(names if columns is None else columns, _columns(table, typed))
 
 
-def check_table_schema(table: str, schema: StructType) -> None:
+def typed_latest(options: LoadOptions) -> TypedRecords | None:
+    """Return what decodes the last records of keys, if that is what is read."""
+    return typed_records(options) if options.table == OF_KEYS else None
+
+
+def check_table_schema(table: str, schema: StructType, typed: TypedRecords | None = None) -> None:
     """Raise `ValueError` unless ``schema`` is a selection of the table's columns, in any order."""
-    known = _columns(table)
+    known = _columns(table, typed)
     never_null = frozenset() if pylog.jobs.metadata_table(table).has_directory_rows else _NEVER_NULL
     check_schema(schema, known, known.keys() - never_null)
 
 
-def arrow_table_schema(table: str, schema: StructType) -> pa.Schema:
+def arrow_table_schema(
+    table: str, schema: StructType, typed: TypedRecords | None = None
+) -> pa.Schema:
     """Return the Arrow schema that Spark demands of the batches for a checked ``schema``."""
     import pyarrow as pa  # noqa: PLC0415
 
     microseconds = pa.timestamp("us", tz="UTC")
-    whole = pylog.jobs.metadata_table(table).schema
+    own = pylog.jobs.metadata_table(table).schema
+    whole = own if typed is None else typed.schema(schema.fieldNames())
     fields = []
     for field in schema:
         kind = whole.field(field.name).type
+        if typed is not None and field.name in typed.columns:
+            kind = spark_type(kind).arrow
         demanded = microseconds if pa.types.is_timestamp(kind) else kind
         fields.append(pa.field(field.name, demanded, field.nullable))
     return pa.schema(fields)
 
 
-def _columns(table: str) -> dict[str, DataType]:
-    return {
-        field.name: _spark_type(field.type) for field in pylog.jobs.metadata_table(table).schema
-    }
+def _columns(table: str, typed: TypedRecords | None) -> dict[str, DataType]:
+    whole = pylog.jobs.metadata_table(table).schema
+    known = {field.name: _spark_type(field.type) for field in whole}
+    if typed is None:
+        return known
+    return {**known, **spark_columns(typed), CORRUPT_RECORD: StringType()}
 
 
 def _spark_type(kind: pa.DataType) -> DataType:

@@ -12,9 +12,15 @@ from pylog.errors import LogDirectoryError, TimestampOverflowError
 from pylog.results import DamageReport
 from pyspark_pylog.batch_reader import warn_if_no_topic_matches
 from pyspark_pylog.errors import advice_added
-from pyspark_pylog.schemas import arrow_table_schema, check_columns, check_table_schema
+from pyspark_pylog.schemas import (
+    arrow_table_schema,
+    check_columns,
+    check_table_schema,
+    typed_latest,
+)
 from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 from pyspark_pylog.task_packing import pack
+from pyspark_pylog.typed_columns import as_decoded, in_sparks_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from pylog.results import LogView
+    from pylog.results import LogView, MetadataTable
     from pyspark_pylog.options import LoadOptions
 
 _OF_DAMAGE = (
@@ -49,10 +55,11 @@ class PylogTableReader(DataSourceReader):
     """Lists directories on the driver, reads headers and side files on executors."""
 
     def __init__(self, options: LoadOptions, schema: StructType) -> None:
-        check_table_schema(options.table, schema)
+        self._typed = typed_latest(options)
+        check_table_schema(options.table, schema, self._typed)
         check_columns(options, schema)
         self._options = options
-        self._schema = arrow_table_schema(options.table, schema)
+        self._schema = arrow_table_schema(options.table, schema, self._typed)
 
     def partitions(self) -> list[InputPartition]:
         """Return input partitions for the topic-partitions; many small ones share some."""
@@ -83,19 +90,42 @@ class PylogTableReader(DataSourceReader):
         prepare_worker()
         with advice_added(_OF_DAMAGE):
             options = self._options
-            table = pylog.jobs.metadata_table(
-                options.table,
-                check_keys=options.check_keys,
-                end=options.ending,
-                max_decompressed_bytes=options.max_decompressed_bytes,
-            )
+            table = self._table()
             table, rows_of_directories = table.bound(options.paths, **options.choice)
             if isinstance(partition, DirectoriesPartition):
                 for batch in rows_of_directories():
                     yield batch.select(self._schema.names).cast(self._schema)
                 return
             for view in partition.views:
-                yield from _as_spark_demands(table.rows_of(view), self._schema, view)
+                rows = table.rows_of(view)
+                if self._typed is not None:
+                    rows = in_sparks_types(rows, self._in_milliseconds(), self._typed)
+                yield from _as_spark_demands(rows, self._schema, view)
+
+    def _table(self) -> MetadataTable:
+        options = self._options
+        most = options.max_decompressed_bytes
+        if self._typed is not None:
+            return pylog.jobs.decoded_latest(
+                *(self._typed, as_decoded(self._in_milliseconds(), self._typed), options.mode),
+                end=options.ending,
+                max_decompressed_bytes=most,
+            )
+        return pylog.jobs.metadata_table(
+            options.table,
+            check_keys=options.check_keys,
+            end=options.ending,
+            max_decompressed_bytes=most,
+        )
+
+    def _in_milliseconds(self) -> pa.Schema:
+        """Return the schema of the batches with timestamps of records as they are stored."""
+        import pyarrow as pa  # noqa: PLC0415 - looking for the data source does not need it
+
+        at = self._schema.get_field_index("timestamp")
+        if at < 0:
+            return self._schema
+        return self._schema.set(at, pa.field("timestamp", pa.timestamp("ms", "UTC")))
 
 
 def _size_bytes(view: LogView) -> int:

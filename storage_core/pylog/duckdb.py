@@ -40,7 +40,7 @@ import pyarrow as pa
 from pylog.errors import InvalidSchemaError, NoSchemaError
 from pylog.installation import missing_package
 from pylog.model import LATEST
-from pylog.pushdown.log_datasets import RecordsDataset, TableDataset
+from pylog.pushdown.log_datasets import LatestDataset, RecordsDataset, TableDataset
 from pylog.pushdown.sql_views import (
     TEXT_OF,
     find_cast_of_bytes,
@@ -52,6 +52,7 @@ from pylog.pushdown.sql_views import (
     with_field_hint,
     with_hint,
 )
+from pylog.reading.damage import ReadMode
 from pylog.reading.log_directory import LogDirectory, opened
 from pylog.reading.scan import scan
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -82,6 +83,8 @@ def __dir__() -> list[str]:
 
 RECORDS = "records"
 """The view of the records."""
+OF_KEYS = "latest"
+"""The view of the last record of each key."""
 _MOST_TOPICS = 1_000
 """A view takes a millisecond to make."""
 
@@ -146,10 +149,10 @@ def register(
         Of a broker, for ``cleaning``: as of `pylog.read_table`.
     **arguments
         Those of `pylog.scan`. With ``value_format`` or ``key_format`` the views of topics have
-        typed values or keys, where a topic has a schema; ``records`` has bytes. Topics, partitions,
-        ``mode`` and ``leave_page_cache`` hold for the metadata tables, too, and ``end`` for
-        ``latest``. By default ``records`` has all columns
-        but ``batch``.
+        typed values or keys, where a topic has a schema, and so has ``latest`` if one topic is
+        chosen; ``records`` has bytes. Topics, partitions, ``mode`` and ``leave_page_cache`` hold
+        for the metadata tables, too, and ``end`` for ``latest``. By default ``records`` has all
+        columns but ``batch``.
 
     Returns
     -------
@@ -184,6 +187,7 @@ def register(
     )
     topics = topics_of(records.partitions)
     _add_topics(connection, topics if len(topics) <= _MOST_TOPICS else [], typed)
+    _add_latest(connection, topics, typed)
     return records
 
 
@@ -204,8 +208,28 @@ class _TypedTopics:
 
     def dataset(self, topic: str) -> RecordsDataset | None:
         """Return the records of a topic; None if they are bytes."""
-        if not self._formats:
+        records = self._scan(topic)
+        return None if records is None else RecordsDataset(records, self._errors)
+
+    def latest(self, topic: str) -> LatestDataset | None:
+        """Return the last record of each key of a topic; None if they are bytes."""
+        records = self._scan(topic)
+        if records is None or records.typed is None:
             return None
+        of_tables = {name: self._arguments[name] for name in _OF_TABLES if name in self._arguments}
+        views = table_views(self._directory, **of_tables)
+        options = {
+            "mode": ReadMode.parse(self._arguments.get("mode", ReadMode.FAILFAST)),
+            "end": self._arguments.get("end", LATEST),
+            "max_decompressed_bytes": self._arguments.get(
+                "max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES
+            ),
+        }
+        return LatestDataset(records.typed, views, self._errors, options)
+
+    def _scan(self, topic: str) -> Scan | None:
+        if not self._formats or topic in self.scans:
+            return self.scans.get(topic)
         arguments = {**self._arguments, "topics": [topic], "pattern": None}
         if (assigned := arguments.get("assign")) is not None:
             arguments |= {"topics": None, "assign": {topic: assigned[topic]}}
@@ -218,7 +242,7 @@ class _TypedTopics:
         if not records.has_one_schema:  # "each", of a topic without a schema
             return None
         self.scans[topic] = records
-        return RecordsDataset(records, self._errors)
+        return records
 
 
 def _add_topics(
@@ -234,6 +258,16 @@ def _add_topics(
             connection.execute(view_of_topic(topic, RECORDS))
         else:
             _add_view(connection, topic, dataset)
+
+
+def _add_latest(
+    connection: duckdb.DuckDBPyConnection, topics: list[str], typed: _TypedTopics
+) -> bool:
+    """Give the view of the last record of each key typed values, if it is of one topic."""
+    dataset = typed.latest(topics[0]) if len(topics) == 1 else None
+    if dataset is not None:
+        _add_view(connection, OF_KEYS, dataset)
+    return dataset is not None
 
 
 def _register(
@@ -273,7 +307,9 @@ def _register(
 
 
 def _add_view(
-    connection: duckdb.DuckDBPyConnection, name: str, dataset: RecordsDataset | TableDataset
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    dataset: RecordsDataset | TableDataset | LatestDataset,
 ) -> None:
     """Make a view that also has the texts of keys and values."""
     source = f"pylog {name}, without texts"
@@ -354,6 +390,13 @@ class LogDatabase:
                     _add_topics(self._connection, [each], self._typed)
                 except InvalidSchemaError as error:  # it counts if the statement means the topic
                     self._typed.refused[each.lower()] = error
+            if OF_KEYS in named:
+                try:
+                    if _add_latest(self._connection, self._topics, self._typed):
+                        topics = self._topics
+                except InvalidSchemaError as error:
+                    self._typed.refused[OF_KEYS] = error
+                    self._connection.execute(f"DROP VIEW IF EXISTS {OF_KEYS}")
         cast = None if self.typed.keys() & set(topics) else find_cast_of_bytes(sql)
         if cast is not None:
             raise ValueError(cast)
@@ -389,7 +432,7 @@ class LogDatabase:
                 raise self._typed.refused[unknown.lower()] from error
             known = {RECORDS, *TABLE_NAMES, *self._topics}
             message = with_hint(_in_one_line(str(error), sql), known)
-            tables = set(TABLE_NAMES) - {"latest"}
+            tables = set(TABLE_NAMES) - {OF_KEYS}
             raise ValueError(with_field_hint(message, sql, tables)) from error
 
 

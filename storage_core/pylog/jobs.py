@@ -65,6 +65,7 @@ _PUBLIC = LazyNames(
         "pylog.recovery.running_plan": ("plan_for_running",),
         "pylog.server.sasl": ("read_users",),
         "pylog.server.socket_server": ("tls_context",),
+        "pylog.tables.latest": ("decoded_latest",),
         "pylog.tables.tables": ("metadata_table",),
         "pylog.text.instants": (
             "calendar_text",

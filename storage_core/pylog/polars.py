@@ -24,11 +24,13 @@ from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from pylog.installation import missing_package
 from pylog.pushdown.comparison import to_record_filter
 from pylog.reading.field_filter import FieldFilter
 from pylog.reading.scan import scan as scan_records
-from pylog.tables.tables import metadata_table, read_table
+from pylog.tables.tables import latest_scan, metadata_table, read_table
 
 try:
     import polars as pl
@@ -46,6 +48,11 @@ if TYPE_CHECKING:
     from pylog.tables import TableName
 
 __all__ = ["scan", "table"]
+
+_OF_LATEST = (
+    *("topics", "assign", "pattern", "mode", "filesystem", "storage_options"),
+    *("columns", "value_format", "key_format"),
+)
 
 
 def __dir__() -> list[str]:
@@ -116,7 +123,13 @@ def table(
     >>> latest.select("key").collect().height
     63
     """
-    schema = metadata_table(name).schema
+    of_scan = {each: arguments[each] for each in _OF_LATEST if each in arguments}
+    if of_scan.keys().isdisjoint(("value_format", "key_format")):
+        schema = metadata_table(name).schema
+    else:
+        schema = latest_scan(path, **of_scan).schema
+    if (columns := arguments.get("columns")) is not None:
+        schema = pa.schema([schema.field(each) for each in columns])
     empty = pl.DataFrame(schema.empty_table())
 
     def read(
@@ -125,10 +138,15 @@ def table(
         row_count: int | None,
         _batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
-        rows = pl.DataFrame(read_table(path, name, **arguments).cast(schema))
+        # A frame without columns would have no rows.
+        given = empty.columns if columns is None else columns or empty.columns[:1]
+        tested = [] if predicate is None else predicate.meta.root_names()
+        needed = list(dict.fromkeys([*given, *tested]))
+        found = read_table(path, name, **{**arguments, "columns": needed})
+        rows = pl.DataFrame(found.cast(pa.schema([schema.field(each) for each in needed])))
         rows = rows.head(row_count) if row_count is not None else rows
         rows = rows if predicate is None else rows.filter(predicate)
-        yield rows if columns is None else rows.select(columns)
+        yield rows.select(given)
 
     return register_io_source(read, schema=empty.schema)
 

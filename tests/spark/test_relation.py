@@ -339,5 +339,5 @@ def test_explain_of_a_table_names_its_topics(
 ) -> None:
     table(spark, str(logs), table="latest", subscribe="orders").explain()
     printed = capsys.readouterr().out
-    assert "table:      latest, of whole logs; no predicate is pushed" in printed
+    assert "table:      latest, of whole logs; pushed: no predicate" in printed
     assert "topics:     orders (" in printed

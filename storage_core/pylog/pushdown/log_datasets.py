@@ -19,6 +19,7 @@ from pylog.pushdown.comparison import MIRRORED, Comparison, to_record_filter
 from pylog.pushdown.expression_tree import Call, Column, Literal, Node, columns_in, expression_tree
 from pylog.reading.field_filter import ExpressionTest, FieldFilter
 from pylog.reading.scan import covered_views
+from pylog.tables.latest import LATEST, decoded_latest
 from pylog.tables.tables import rows_of_logs
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan import Scan
+    from pylog.reading.typed_records import TypedRecords
     from pylog.tables.metadata_table import MetadataTable
 
 _OPERATORS = {"equal": "=", "greater_equal": ">=", "greater": ">", "less_equal": "<=", "less": "<"}
@@ -281,3 +283,39 @@ class TableDataset(LogDataset):
         about_directories = () if is_of_some else rows_of_directories()
         for batch in chain(about_directories, rows_of_logs(table, views)):
             yield batch.select(columns)
+
+
+class LatestDataset(LogDataset):
+    """Table ``latest`` of some logs, with typed keys and values.
+
+    A filter is tested while these are decoded: of the last record of each key alone.
+    """
+
+    def __init__(
+        self,
+        typed: TypedRecords,
+        views: Sequence[LogView],
+        errors: MutableSequence[BaseException],
+        options: Mapping[str, Any],
+    ) -> None:
+        super().__init__(typed.schema(LATEST.schema.names, timestamp_unit="ms"), errors)
+        self._typed, self._views, self._options = typed, views, options
+
+    @property
+    def _typed_columns(self) -> Collection[str]:
+        return tuple(self._typed.columns)
+
+    def rows(
+        self,
+        columns: list[str],
+        where: RecordFilter | None,
+        expression: pc.Expression | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield rows of the logs whose topic and partition a filter lets pass."""
+        typed = self._typed
+        tested = () if expression is None else tuple(columns_of(expression, self._schema))
+        if not typed.columns.keys().isdisjoint(tested):
+            typed = typed.tested_by(FieldFilter(ExpressionTest(expression, tested)))
+        schema = pa.schema([self._schema.field(name) for name in columns])
+        table = decoded_latest(typed, schema, **self._options)
+        yield from rows_of_logs(table, covered_views(list(self._views), where))

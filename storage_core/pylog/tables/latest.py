@@ -3,11 +3,16 @@
 The log is read twice: for the last offset of each key (`KeySearch`), and for the records at these
 offsets. Of a log with more keys than an offset map of bounded memory has room for, that is done for
 a share of the keys at a time, chosen by their hash.
+
+Typed keys and values are decoded of these records alone, and conditions on their fields are tested
+there: after the last record of each key has been found by its bytes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +20,7 @@ import pyarrow.compute as pc
 
 from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.cleaner.offset_map import HashKey, OffsetMap
-from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.arrow_schema import record_schema, schema_like
 from pylog.columnar.rows import TableText
 from pylog.model import LATEST as LOG_END
 from pylog.model import IsolationLevel
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from pylog.model import OffsetSpecs
     from pylog.reading.log_view import LogView
     from pylog.reading.scan_task import ScanTask
+    from pylog.reading.typed_records import TypedRecords
     from pylog.record.batch_scan import BatchHeaders, Window
 
 
@@ -118,10 +124,23 @@ transaction. ``end`` (Spark: ``endingOffsets``, ``endingTimestamp``; ``pylog sql
 do not count.
 
 The same key may be in several partitions where a producer chose partitions by something else.
+With ``value_format`` or ``key_format`` (Spark: ``valueFormat``, ``keyFormat``; ``pylog sql``:
+``--value-format``, ``--key-format``, of one topic), values and keys are structs, see
+docs/typed-values.md. Keys are the same if their bytes are.
+
 Whether the topic is configured to be compacted makes no difference. Each partition is read twice,
 in 128 MiB for its keys, plus 8 bytes a key; with more than 5 million keys it is read more often,
 and its rows are then in several runs that are each in order of offset.
 """)
+
+
+class _Decoding(NamedTuple):
+    typed: TypedRecords
+    schema: pa.Schema
+    mode: ReadMode
+
+    def reads(self, topic: str) -> bool:
+        return self.typed.reads(topic) and all(each.covers(topic) for each in self.typed.where)
 
 
 def latest_records(
@@ -130,8 +149,11 @@ def latest_records(
     end: OffsetSpecs = LOG_END,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     map_bytes: int = MAP_BYTES,
+    decoding: _Decoding | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one partition."""
+    if decoding is not None and not decoding.reads(view.topic):
+        return
     tasks = plan_tasks([view], ScanRequest(end=end, isolation=IsolationLevel.READ_COMMITTED))
     if not tasks:
         return
@@ -139,10 +161,22 @@ def latest_records(
     start = min(each.start_offset for each in tasks)
     stop = max(each.end_offset for each in tasks)
     search = KeySearch(view, start, stop, map_bytes)
-    mode = ReadMode.FAILFAST if view.damage is None else ReadMode.DROPMALFORMED
+    schema = record_schema(_TEXT.schema.names, timestamp_unit="ms")
+    if decoding is None:
+        for offsets in _shares(search, 0, 1):
+            for task in tasks:
+                for rows in _records_at(view, task, offsets, schema, max_decompressed_bytes):
+                    yield rows.cast(_TEXT.schema)
+        return
+    typed = decoding.typed.for_one_thread()
+    raw = typed.raw_schema(decoding.schema)
+    if "value" not in raw.names:  # which says what is a tombstone
+        raw = schema_like(raw, (*raw.names, "value"))
     for offsets in _shares(search, 0, 1):
         for task in tasks:
-            yield from _records_at(view, task, offsets, mode, max_decompressed_bytes)
+            rows = _records_at(view, task, offsets, raw, max_decompressed_bytes)
+            partition = view.topic_partition
+            yield from typed.decoded(rows, decoding.schema, partition, decoding.mode)
 
 
 def _shares(search: KeySearch, share: int, shares: int) -> Iterator[npt.NDArray[np.int64]]:
@@ -159,13 +193,13 @@ def _records_at(
     view: LogView,
     task: ScanTask,
     offsets: npt.NDArray[np.int64],
-    mode: ReadMode,
+    schema: pa.Schema,
     max_decompressed_bytes: int,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a task that have one of some sorted offsets, and a value."""
     if not offsets.size:
         return
-    schema = record_schema(_TEXT.schema.names, timestamp_unit="ms")
+    mode = ReadMode.FAILFAST if view.damage is None else ReadMode.DROPMALFORMED
     batches = task.read(
         schema, mode=mode, damage=view.damage, max_decompressed_bytes=max_decompressed_bytes
     )
@@ -175,7 +209,7 @@ def _records_at(
         is_last = pa.array(offsets[places] == of_batch)
         rows = batch.filter(pc.and_(is_last, batch.column("value").is_valid()))
         if rows.num_rows:
-            yield rows.cast(_TEXT.schema)
+            yield rows
 
 
 LATEST = MetadataTable(
@@ -185,3 +219,43 @@ LATEST = MetadataTable(
     text=_TEXT,
     options={"end": "is about whole logs", "max_decompressed_bytes": ""},
 )
+
+
+def decoded_latest(
+    typed: TypedRecords,
+    schema: pa.Schema,
+    mode: ReadMode = ReadMode.FAILFAST,
+    *,
+    end: OffsetSpecs = LOG_END,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> MetadataTable:
+    """Return table ``latest`` with typed keys and values: those that pass the conditions.
+
+    A key whose last record does not pass, or cannot be decoded and is left out, has no row: never
+    one of an older record.
+
+    Parameters
+    ----------
+    typed
+        `Scan.typed` of a scan of the same topics, with `value_format` or `key_format`.
+    schema
+        `Scan.schema` of that scan, whose columns are those of the table, or others of records, and
+        whose ``timestamp_unit`` is "ms".
+    mode
+        What happens to values that cannot be decoded, as for `pylog.scan`.
+    end, max_decompressed_bytes
+        As of `pylog.jobs.metadata_table`.
+
+    Examples
+    --------
+    >>> scan = pylog.scan("kafka/intact", topics="orders", value_format="json", columns="value")
+    >>> pylog.jobs.decoded_latest(scan.typed, scan.schema).schema.names
+    ['value']
+    """
+    rows = partial(
+        latest_records,
+        end=end,
+        max_decompressed_bytes=max_decompressed_bytes,
+        decoding=_Decoding(typed, schema, mode),
+    )
+    return replace(LATEST, schema=schema, record_batches=rows)

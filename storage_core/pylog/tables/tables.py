@@ -7,7 +7,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,13 +18,14 @@ from pylog.model import check_specs
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, opened
 from pylog.reading.log_view import read_steadily
+from pylog.reading.scan import scan
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.tables import unknown_table
 from pylog.tables.batches import BATCHES
 from pylog.tables.cleaning import CLEANING
 from pylog.tables.connect import CONNECT_CONFIGS, CONNECT_OFFSETS, CONNECT_STATUS
-from pylog.tables.latest import LATEST
+from pylog.tables.latest import LATEST, decoded_latest
 from pylog.tables.log_tables import (
     FINDINGS_TABLE,
     INDEX_ENTRIES,
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from pylog.model import OffsetSpecs
     from pylog.reading.damage import ReadModeName
     from pylog.reading.log_view import LogView
+    from pylog.reading.scan import Scan
+    from pylog.reading.value_format import ValueFormat
     from pylog.tables import TableName
     from pylog.tables.metadata_table import MetadataTable
 
@@ -184,6 +187,10 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     leave_page_cache: bool = False,
     filesystem: object | None = None,
     storage_options: Mapping[str, object] | None = None,
+    columns: Iterable[str] | None = None,
+    value_format: str | ValueFormat | None = None,
+    key_format: str | ValueFormat | None = None,
+    where: str | None = None,
 ) -> pa.Table:
     """Return a table about the logs under ``path``.
 
@@ -228,6 +235,14 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         As for `scan`. Whole batches are read, where otherwise headers would do.
     filesystem, storage_options
         How the path's store is reached, as for `pylog.location`; nothing for a `LogDirectory`.
+    columns
+        The names of the columns, in the order wanted; all by default.
+    value_format, key_format
+        How table "latest" decodes values and keys, as for `scan`. ``columns`` may then name
+        ``value_raw``, ``value_schema_id``, ``value_subject`` and ``_corrupt_record``, too.
+    where
+        A condition on decoded fields, as for `scan`: the rows of table "latest" that pass. A key
+        whose last record does not pass has no row, whatever its older records say.
 
     Returns
     -------
@@ -261,6 +276,21 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         max_decompressed_bytes=max_decompressed_bytes,
     )
     directory = opened(in_store(path, filesystem, storage_options))
+    names = wanted.schema.names if columns is None else list(columns)
+    if (value_format, key_format, where) != (None, None, None):
+        if wanted.name != LATEST.name:
+            msg = f"value_format, key_format and where are for table 'latest', not for {table!r}"
+            raise ValueError(msg)
+        choice = {"topics": topics, "assign": assign, "pattern": pattern, "mode": mode}
+        formats = {"value_format": value_format, "key_format": key_format, "where": where}
+        records = latest_scan(directory, columns=names, **choice, **formats)
+        if records.typed is not None:
+            wanted = decoded_latest(
+                *(records.typed, records.schema, ReadMode.parse(mode)),
+                end=end,
+                max_decompressed_bytes=max_decompressed_bytes,
+            )
+    _check_columns(names, wanted)
     views = []
     if len(directory) or topics or assign or pattern or not wanted.has_directory_rows:
         views = table_views(
@@ -277,7 +307,27 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     )
     batches = chain(rows_of_directories(), rows_of_logs(wanted, views))
     rows = pa.Table.from_batches(batches, schema=wanted.schema)
-    return _without_far_times(rows)
+    return _without_far_times(rows.select(names))
+
+
+def latest_scan(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    *,
+    columns: Iterable[str] | None = None,
+    **arguments: Any,  # noqa: ANN401 - of `pylog.scan`
+) -> Scan:
+    """Return the scan whose typed columns and conditions rows of table ``latest`` have."""
+    names = LATEST.schema.names if columns is None else columns
+    records = scan(path, columns=names, timestamp_unit="ms", **arguments)
+    records.ensure_one_schema()
+    return records
+
+
+def _check_columns(names: Sequence[str], table: MetadataTable) -> None:
+    known = table.schema.names
+    if unknown := [name for name in names if name not in known]:
+        msg = f"table {table.name!r} has no column {unknown[0]!r}: it has {', '.join(known)}"
+        raise ValueError(msg)
 
 
 def _without_far_times(rows: pa.Table) -> pa.Table:

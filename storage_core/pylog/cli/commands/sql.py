@@ -118,8 +118,8 @@ def sql(
     Keys and values are bytes. key_text and value_text are their text, value_json is for paths
     (value_json->>'$.user.id'); they are null where the bytes are no text, or no JSON. Each topic is
     a view of its name: SELECT * FROM orders. With --value-format, values of these views are
-    structs by the schemas of a registry (SELECT value.status FROM orders), where a topic has one;
-    records keeps bytes.
+    structs by the schemas of a registry (SELECT value.status FROM orders), where a topic has one,
+    and with one --topic those of latest, too; records keeps bytes.
 
     In a terminal, the table is a box with the types of its columns. If it has more than 40 rows,
     the first and the last 20 are shown, and columns that are too wide are cut: --csv, --json, a
