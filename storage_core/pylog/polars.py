@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from pylog.installation import missing_package
 from pylog.pushdown.comparison import to_record_filter
+from pylog.pushdown.engine_types import engine_schema, in_engine_types
 from pylog.reading.field_filter import FieldFilter
 from pylog.reading.scan import scan as scan_records
 from pylog.tables.tables import latest_scan, metadata_table, read_table
@@ -96,7 +97,7 @@ def scan(
     """
     records = scan_records(path, **arguments)
     records.ensure_one_schema()
-    empty = pl.DataFrame(records.schema.empty_table())
+    empty = pl.DataFrame(engine_schema(records.schema).empty_table())
     return register_io_source(_Source(records, empty), schema=empty.schema)
 
 
@@ -130,6 +131,7 @@ def table(
         schema = latest_scan(path, **of_scan).schema
     if (columns := arguments.get("columns")) is not None:
         schema = pa.schema([schema.field(each) for each in columns])
+    schema = engine_schema(schema)
     empty = pl.DataFrame(schema.empty_table())
 
     def read(
@@ -178,9 +180,12 @@ class _Source:
         with self._planning:
             part = self._records.narrowed(needed, where=where, limit=row_count)
             # Polars' own threads may all wait for ours.
-            if part.tests_while_decoding(asked.columns, is_for_one_thread=True):
+            schema = engine_schema(part.schema)
+            # What Polars compares as text is tested when it is text.
+            can_test = schema == part.schema
+            if can_test and part.tests_while_decoding(asked.columns, is_for_one_thread=True):
                 part = part.narrowed(where=FieldFilter(asked))
-            batches = part.counted_batches()
+            batches = in_engine_types(part.counted_batches(), schema)
         # A frame in any case, also where nothing is read.
         for batch in chain([self._empty.select(needed)], map(pl.DataFrame, batches)):
             rows = batch if asked.expression is None else batch.filter(asked.expression)

@@ -44,6 +44,7 @@ WORKERS = {
     "apply_retention",
     "compact",
     "delete_records",
+    "decoded_latest",
     "diff",
     "dump",
     "doctor",

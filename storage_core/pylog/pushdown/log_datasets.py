@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from pylog.pushdown.comparison import MIRRORED, Comparison, to_record_filter
+from pylog.pushdown.engine_types import engine_schema, in_engine_types
 from pylog.pushdown.expression_tree import Call, Column, Literal, Node, columns_in, expression_tree
 from pylog.reading.field_filter import ExpressionTest, FieldFilter
 from pylog.reading.scan import covered_views
@@ -23,7 +24,7 @@ from pylog.tables.latest import LATEST, decoded_latest
 from pylog.tables.tables import rows_of_logs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, MutableSequence, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
 
     import pyarrow.compute as pc
 
@@ -133,7 +134,9 @@ class LogDataset(ds.Dataset, ABC):  # type: ignore[misc]  # pyarrow has no types
 
     # The base constructor cannot make a dataset of another class: it is not called.
     def __init__(self, schema: pa.Schema, errors: MutableSequence[BaseException]) -> None:
-        self._schema = schema
+        self._schema = engine_schema(schema)
+        # Of what the engine compares as text, nothing is known before it is text.
+        self._can_test_decoded = self._schema == schema
         self._errors = errors
 
     @property
@@ -161,11 +164,14 @@ class LogDataset(ds.Dataset, ABC):  # type: ignore[misc]  # pyarrow has no types
             typed = self._typed_columns
             where = to_record_filter(comparisons, typed=typed) if comparisons else None
         return FilteredRows(
-            pa.schema([self._schema.field(name) for name in names]),
-            self.rows(list(needed), where, filter),
+            self._schema_of(names),
+            in_engine_types(self.rows(list(needed), where, filter), self._schema_of(needed)),
             filter,
             self._errors,
         )
+
+    def _schema_of(self, names: Iterable[str]) -> pa.Schema:
+        return pa.schema([self._schema.field(name) for name in names])
 
     @abstractmethod
     def rows(
@@ -246,7 +252,8 @@ class RecordsDataset(LogDataset):
         # One after the other: the first one that plans decides where the logs end for all.
         with self._planning:
             part = self._records.narrowed(columns, where=where)
-            if part.tests_while_decoding(tested, is_for_one_thread=False):
+            can_test = part.tests_while_decoding(tested, is_for_one_thread=False)
+            if can_test and self._can_test_decoded:
                 part = part.narrowed(where=FieldFilter(ExpressionTest(expression, tested)))
             batches = part.counted_batches()
         yield from batches
@@ -314,8 +321,8 @@ class LatestDataset(LogDataset):
         """Yield rows of the logs whose topic and partition a filter lets pass."""
         typed = self._typed
         tested = () if expression is None else tuple(columns_of(expression, self._schema))
-        if not typed.columns.keys().isdisjoint(tested):
+        if self._can_test_decoded and not typed.columns.keys().isdisjoint(tested):
             typed = typed.tested_by(FieldFilter(ExpressionTest(expression, tested)))
-        schema = pa.schema([self._schema.field(name) for name in columns])
+        schema = typed.schema(columns, timestamp_unit="ms")
         table = decoded_latest(typed, schema, **self._options)
         yield from rows_of_logs(table, covered_views(list(self._views), where))

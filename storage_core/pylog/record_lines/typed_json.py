@@ -137,6 +137,8 @@ def _of_floats(column: pa.Array) -> pa.Array:
     texts = _plain(column)
     dtype = np.float32 if column.type == pa.float32() else np.float64
     values = np.frombuffer(column.buffers()[1], dtype)[column.offset :][: len(column)]
+    if (is_negative_zero := (values == 0) & np.signbit(values)).any():
+        texts = _where(is_negative_zero, b"-0.0", texts)  # -0 is an integer to many parsers
     if not np.isfinite(values).all():
         texts = _where(np.isnan(values), b'"NaN"', texts)
         texts = _where(values == np.inf, b'"Infinity"', texts)
