@@ -168,15 +168,10 @@ def in_sparks_types(
 ) -> Iterator[pa.RecordBatch]:
     """Yield batches with typed columns as ``schema`` has them."""
     import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.compute as pc  # noqa: PLC0415
 
-    casts = {
-        place: pc.CastOptions(target_type=field.type, allow_time_truncate=True)
-        for place, field in enumerate(schema)
-        if field.name in typed.columns
-    }
+    kinds = {place: field.type for place, field in enumerate(schema) if field.name in typed.columns}
     for batch in batches:
         arrays = list(batch.columns)
-        for place, options in casts.items():
-            arrays[place] = pc.cast(arrays[place], options=options)
+        for place, kind in kinds.items():
+            arrays[place] = pylog.jobs.cast_leaves(arrays[place], kind)
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)

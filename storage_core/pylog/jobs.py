@@ -29,6 +29,7 @@ _PUBLIC = LazyNames(
         ),
         "pylog.comparison.diff": ("diff",),
         "pylog.comparison.diff_summary": ("DIFF_MODES",),
+        "pylog.columnar.nested_casts": ("cast_leaves",),
         "pylog.columnar.record_masking": ("read_mask_rules",),
         "pylog.files.offset_json_file": ("read_offset_json_file",),
         "pylog.files.staged_files": ("StagedRecords",),

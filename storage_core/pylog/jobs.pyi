@@ -11,6 +11,7 @@ from pylog.cleaner.large_cleaning import LargeCleaning as LargeCleaning
 from pylog.cleaner.large_cleaning import LargeCleaningPlan as LargeCleaningPlan
 from pylog.cleaner.log_snapshot import CleanedGroup as CleanedGroup
 from pylog.cleaner.log_snapshot import StagedCleaning as StagedCleaning
+from pylog.columnar.nested_casts import cast_leaves as cast_leaves
 from pylog.columnar.record_masking import read_mask_rules as read_mask_rules
 from pylog.comparison.diff import diff as diff
 from pylog.comparison.diff_summary import DIFF_MODES as DIFF_MODES

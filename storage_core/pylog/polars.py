@@ -145,7 +145,8 @@ def table(
         tested = [] if predicate is None else predicate.meta.root_names()
         needed = list(dict.fromkeys([*given, *tested]))
         found = read_table(path, name, **{**arguments, "columns": needed})
-        rows = pl.DataFrame(found.cast(pa.schema([schema.field(each) for each in needed])))
+        own = pa.schema([schema.field(each) for each in needed])
+        rows = pl.DataFrame(pa.Table.from_batches(in_engine_types(found.to_batches(), own), own))
         rows = rows.head(row_count) if row_count is not None else rows
         rows = rows if predicate is None else rows.filter(predicate)
         yield rows.select(given)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # What works rather than stands for something: it may need Arrow and Numba.
 WORKERS = {
+    "cast_leaves",
     "CleanedGroup",
     "open_sink",
     "StagedCleaning",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pylog.columnar.nested_casts import cast_leaves
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -24,8 +26,11 @@ def in_engine_types(
 ) -> Iterator[pa.RecordBatch]:
     """Yield batches with the columns, and the types, of an `engine_schema`."""
     for batch in batches:
-        columns = [batch.column(field.name).cast(field.type) for field in schema]
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        if batch.schema == schema:  # one without columns would lose its rows
+            yield batch
+        else:
+            columns = [cast_leaves(batch.column(field.name), field.type) for field in schema]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _engine_field(field: pa.Field) -> pa.Field:

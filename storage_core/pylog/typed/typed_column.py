@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.columnar.arrow_buffers import fixed_width_array
+from pylog.columnar.nested_casts import cast_leaves
 from pylog.errors import InvalidSchemaError
 from pylog.record_lines.arrow_functions import take
 from pylog.typed.decoder import Decoded, DecodedTooLargeError, Payloads
@@ -197,7 +198,7 @@ def _together(parts: list[pa.Array], places: npt.NDArray[np.int64], kind: pa.Dat
         return pa.nulls(places.size, kind)
     together = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
     if together.type != kind:
-        together = together.cast(kind)
+        together = cast_leaves(together, kind)
     if places.size == len(together) and (np.diff(places) == 1).all() and places[0] == 0:
         return together
     return take(together, fixed_width_array(places, null=-1))
