@@ -2,7 +2,7 @@
 
 The columns of a topic have the fields of one schema, the *reader's*: a version of the subject that
 was named, of ``<topic>-value`` (``<topic>-key``), or of the only subject whose ids the first
-records of the topic have.
+records of the topic have; where they have none, the last ones.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pylog.errors import (
     UnknownTopicOrPartitionError,
 )
 from pylog.lazy_modules import LazyModule
+from pylog.model import EARLIEST, FromEnd
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import opened
 from pylog.reading.registry_records import is_registry_url, stored_schemas
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pylog.internal_topics.registry_state import StoredSchema
+    from pylog.model import OffsetSpec
     from pylog.reading import schema_registry_client
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
@@ -53,6 +55,8 @@ else:
 
 _LOOKED_AT = 3
 """How many record batches of each partition say which subjects a topic has."""
+_LAST_OFFSETS = 10_000
+"""How many say it at the end of each partition, where those at the start refer to no schema."""
 _SAMPLED_BYTES = 1 << 24
 """Of the values that say what JSON without a schema is read as."""
 _MOST_NAMED = 10
@@ -282,8 +286,8 @@ class _Choice:
             return found.pop()
         if not found:
             raise NoSchemaError(
-                f"no subject {own!r} here, and the first {self._name}s of {topic} refer to no "
-                f"schema that is known{_named(known.versions)}"
+                f"no subject {own!r} here, and the first and last {self._name}s of {topic} refer "
+                f"to no schema that is known{_named(known.versions)}"
             )
         raise InvalidSchemaError(
             f"the {self._name}s of {topic} have schemas of several subjects: "
@@ -340,19 +344,29 @@ class _Choice:
     def _first_values(
         self, views: Sequence[LogView], known: KnownSchemas
     ) -> Iterator[FramedColumn]:
-        """Yield what the first records of each partition refer to."""
-        for batch in self._first_batches(views):
-            yield framed_values(
-                batch.column(self._name), batch.column("headers"), self._name, known
-            )
+        """Yield what the first records of each partition refer to, or the last if they do not."""
+        is_any = False
+        for of_ends in (False, True):
+            if is_any:
+                return
+            for batch in self._last_batches(views) if of_ends else self._first_batches(views):
+                columns = batch.column(self._name), batch.column("headers")
+                framed = framed_values(*columns, self._name, known, says_why=False)
+                is_any = is_any or bool(framed.groups)
+                yield framed
 
     def _first_batches(self, views: Sequence[LogView]) -> Iterator[pa.RecordBatch]:
         for view in views:
-            batches = view_batches(
-                *(view, (self._name, "headers"), ReadMode.DROPMALFORMED),
-                DamageReport(is_logged=False),
-            )
-            yield from islice(batches, _LOOKED_AT)
+            yield from islice(self._batches(view, EARLIEST), _LOOKED_AT)
+
+    def _last_batches(self, views: Sequence[LogView]) -> Iterator[pa.RecordBatch]:
+        for view in views:
+            yield from self._batches(view, FromEnd(_LAST_OFFSETS))
+
+    def _batches(self, view: LogView, start: OffsetSpec) -> Iterator[pa.RecordBatch]:
+        columns = self._name, "headers"
+        nowhere = DamageReport(is_logged=False)
+        return view_batches(view, columns, ReadMode.DROPMALFORMED, nowhere, start=start)
 
     def _version(self, subject: str, known: KnownSchemas) -> KnownSchema:
         version = self._wanted.version

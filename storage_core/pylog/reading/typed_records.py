@@ -58,6 +58,7 @@ class UndecodableReport:
 
     errors: list[UndecodableValueError] = field(default_factory=list)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _told: set[tuple[str, str]] = field(default_factory=set, repr=False)
 
     def __len__(self) -> int:
         return self.counts.total()
@@ -69,6 +70,17 @@ class UndecodableReport:
             _LOGGER.warning("%s", each)
         for each in errors:
             self.counts[topic, each.column] += 1
+
+    def tell_of_schema(self, partition: TopicPartition, offset: int, column: str) -> None:
+        """Warn once of a key or value that refers to a schema, where they all stay bytes."""
+        topic = partition.topic
+        if (topic, column) not in self._told:
+            self._told.add((topic, column))
+            _LOGGER.warning(
+                "%s, offset %d: the %s refers to a schema, and the first and last ones of %s do "
+                "not, so that all stay bytes: read that topic alone, and name its subject",
+                *(partition, offset, column, topic),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +257,7 @@ class TypedRecords:
         own_schema = self.of_topic(schema, partition.topic)
         steps = (tested, self.where), ([each for each in others if each not in tested], ())
         for batch in batches:
-            rows = _Rows(batch, partition)
+            rows = _Rows(batch, partition, self.undecodable)
             error = None
             for columns, tests in steps:
                 failed = rows.decode(columns, schema)
@@ -271,8 +283,10 @@ class TypedRecords:
 class _Rows:
     """Rows of a record batch, with what has been decoded of them so far."""
 
-    def __init__(self, batch: pa.RecordBatch, partition: TopicPartition) -> None:
-        self._batch, self._partition = batch, partition
+    def __init__(
+        self, batch: pa.RecordBatch, partition: TopicPartition, report: UndecodableReport
+    ) -> None:
+        self._batch, self._partition, self._report = batch, partition, report
         self._made: dict[str, pa.Array] = {}
         self._errors: dict[int, UndecodableValueError] = {}
 
@@ -289,6 +303,10 @@ class _Rows:
         failed: dict[int, UndecodableValueError] = {}
         for column in columns:
             found = column.decode(batch.column(column.name), headers, topic)
+            if topic in column.as_bytes and found.schemas:
+                first = min(int(rows[0]) for _, rows in found.schemas)
+                offset = int(int64_values(batch.column("offset"))[first])
+                self._report.tell_of_schema(self._partition, offset, column.name)
             self._made[column.name] = found.values
             self._made |= _described(found, len(self), column, topic, schema)
             if found.failures:
@@ -311,7 +329,7 @@ class _Rows:
         """Return some of the rows, in order."""
         if rows.size == len(self):
             return self
-        some = _Rows(self._batch.take(fixed_width_array(rows)), self._partition)
+        some = _Rows(self._batch.take(fixed_width_array(rows)), self._partition, self._report)
         places = fixed_width_array(rows)
         some._made = {name: take(each, places) for name, each in self._made.items()}
         if self._errors:

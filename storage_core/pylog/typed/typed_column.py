@@ -124,7 +124,9 @@ class TypedColumn:
     def decode(self, column: pa.Array, headers: pa.Array | None, topic: str) -> DecodedColumn:
         """Return the values of a column of bytes."""
         if topic in self.as_bytes:
-            return DecodedColumn(column, {}, [])
+            found = framed_values(column, headers, self.name, self.known, says_why=False)
+            groups = [(group.schema, group.rows) for group in found.groups if group.rows.size]
+            return DecodedColumn(column, {}, groups)
         framed = self._framed(column, headers)
         failures: dict[int, tuple[int | str | None, str]] = {
             row: (None, reason) for row, reason in framed.failures.items()

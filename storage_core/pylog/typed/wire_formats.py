@@ -135,10 +135,18 @@ def whole_values(column: pa.Array, schema: KnownSchema) -> FramedColumn:
 
 
 def framed_values(
-    column: pa.Array, headers: pa.Array | None, field: str, known: KnownSchemas
+    column: pa.Array,
+    headers: pa.Array | None,
+    field: str,
+    known: KnownSchemas,
+    *,
+    says_why: bool = True,
 ) -> FramedColumn:
-    """Return what the values of a column, the keys or the values of records, refer to."""
-    return _Framing(column, field, known).framed(headers)
+    """Return what the values of a column, the keys or the values of records, refer to.
+
+    ``says_why``: whether values without a prefix and a header are failures.
+    """
+    return _Framing(column, field, known).framed(headers, says_why=says_why)
 
 
 def _bounds(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Int64Array, Int64Array]:
@@ -157,7 +165,7 @@ class _Framing:
         self._groups: list[SchemaGroup] = []
         self._failures: dict[int, str] = {}
 
-    def framed(self, headers: pa.Array | None) -> FramedColumn:
+    def framed(self, headers: pa.Array | None, *, says_why: bool) -> FramedColumn:
         if headers is not None and headers.null_count < len(headers):
             self._by_headers(headers)
         rows = np.flatnonzero(self._open & (self._ends > self._starts))
@@ -166,7 +174,7 @@ class _Framing:
             self._by_number(rows[kinds == _NUMBER])
             self._by_guid(rows[kinds == _GUID], 1, Framing.CONFLUENT)
             self._by_guid(rows[kinds == _GLUE], 2, Framing.GLUE)
-        for row in np.flatnonzero(self._open).tolist():
+        for row in np.flatnonzero(self._open).tolist() if says_why else ():
             self._failures.setdefault(row, self._no_prefix(row))
         return FramedColumn(self._data, self._groups, self._failures)
 

@@ -82,7 +82,7 @@ def test_ids_of_several_subjects_are_an_error_that_names_them(logs: Path) -> Non
 def test_a_topic_without_known_ids_is_an_error(logs: Path) -> None:
     write_values(logs, "plain-0", [b"{}"])
     with pytest.raises(
-        InvalidSchemaError, match="no subject 'plain-value' here, and the first val"
+        InvalidSchemaError, match="no subject 'plain-value' here, and the first and last val"
     ):
         values_of(logs, "plain")
 
@@ -218,7 +218,9 @@ def test_json_without_a_schema_is_inferred_and_conflicts_are_said(
     logs = write_orders(tmp_path / "logs")
     write_values(logs, "t-0", bare)
     assert values_of(logs, "t", "json") == expected
-    with pytest.raises(InvalidSchemaError, match="the first values of t refer to no schema"):
+    with pytest.raises(
+        InvalidSchemaError, match="the first and last values of t refer to no schema"
+    ):
         values_of(logs, "t")
     write_values(logs, "u-0", [b"text", None])
     with pytest.raises(InvalidSchemaError, match="the first values are not JSON"):
@@ -269,6 +271,44 @@ def test_each_topic_may_have_columns_of_its_own_and_one_without_a_schema_bytes(
     connection = pylog.duckdb.connect(mixed, value_format=ValueFormat(topics="each"))
     assert connection.sql("SELECT sum(value.id) FROM orders").fetchall() == [(3,)]
     assert connection.sql("SELECT count(value) FROM notes").fetchall() == [(3,)]
+
+
+def write_late(directory: Path, topic: str, places: range) -> None:
+    """Write many values, of which some refer to a schema and the first do not."""
+    values = [b"plain text"] * 500_000
+    for place in places:
+        values[place] = OF_USER
+    table = pa.table({"value": pa.array(values, pa.binary())})
+    pylog.write_topic(directory, topic, table, partitions=1)
+
+
+def test_a_topic_whose_last_values_have_a_schema_has_it(logs: Path) -> None:
+    write_late(logs, "late", range(450_000, 500_000))
+    scan = pylog.scan(logs, topics="late", value_format="auto", columns="value", start=499_999)
+    assert scan.to_table().column("value").to_pylist() == [{"name": "ab"}]
+    with pytest.raises(UndecodableValueError, match="late-0, offset 0: the value cannot be"):
+        pylog.scan(logs, topics="late", value_format="auto").to_table()
+
+
+def test_one_value_with_a_schema_among_others_is_told(
+    logs: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_late(logs, "rare", range(400_000, 400_003))
+    with pytest.raises(NoSchemaError, match="the first and last values of rare refer to no schema"):
+        pylog.scan(logs, topics="rare", value_format="auto")
+    scan = pylog.scan(logs, value_format=ValueFormat(topics="each"))
+    values = [
+        value
+        for batch in scan.to_batches()
+        if batch.column("topic")[0].as_py() == "rare"
+        for value in batch.column("value").to_pylist()
+    ]
+    assert values[400_000] == OF_USER
+    (message,) = caplog.messages
+    assert message.startswith("rare-0, offset 400000: the value refers to a schema, and the first")
+    chosen = ValueFormat(subject="User")
+    scan = pylog.scan(logs, topics="rare", value_format=chosen, mode="DROPMALFORMED")
+    assert scan.to_table().column("value").to_pylist() == [{"name": "ab"}] * 3
 
 
 def test_of_a_whole_directory_topics_without_a_schema_are_left_out_with_a_warning(
