@@ -280,30 +280,6 @@ def test_rolling_an_empty_segment_replaces_it(tmp_path: Path) -> None:
     assert owned.base_offsets == [0, 2]
 
 
-def test_a_segment_with_records_is_never_replaced(owned: OwnedLog) -> None:
-    owned.log.append_as_follower(one_batch(b"a", base_offset=10))
-    owned.log.roll()
-    assert owned.base_offsets == [0, 11]
-    owned.append(b"b")
-    owned.log.truncate_to(11)
-    owned.append(b"c")
-    owned.log.local_log.update_log_end_offset(11)
-    with pytest.raises(ValueError, match=r"at offset 11: .*11\.log holds"):
-        owned.log.roll()
-    owned.log.local_log.update_log_end_offset(12)
-    owned.append(b"d")
-    assert [record.value for record in owned.all_records()] == [b"a", b"c", b"d"]
-
-
-def test_the_old_files_of_a_new_segment_are_removed_first(owned: OwnedLog) -> None:
-    owned.append(b"a")
-    for suffix in ("log", "index", "timeindex", "txnindex"):
-        (owned.directory / f"00000000000000000001.{suffix}").write_bytes(b"\x01" * 24)
-    owned.log.roll()
-    assert owned.log.segments[-1].size_bytes == 0
-    assert owned.log.segments[-1].offset_index.entries == 0
-
-
 def test_a_rolled_segment_is_cut_to_what_it_holds_and_gets_a_last_time_entry(
     tmp_path: Path,
 ) -> None:

@@ -6,10 +6,8 @@ import pytest
 
 from pylog.errors import (
     InvalidProducerEpochError,
-    InvalidTxnStateError,
     LogLoadingError,
     OutOfOrderSequenceError,
-    TransactionCoordinatorFencedError,
 )
 from pylog.files.durable_io import DurableIO
 from pylog.model import NO_PRODUCER_ID, NO_SEQUENCE, TopicPartition
@@ -40,19 +38,6 @@ def partition(tmp_path: Path) -> Partition:
     return Partition(str(tmp_path))
 
 
-def test_sequences_and_epochs_of_a_producer_are_followed(partition: Partition) -> None:
-    partition.append(data(0, 0, timestamp=0))
-    partition.append(data(1, 1, timestamp=0))
-    # A repetition is found before the append is validated; here it is just out of order.
-    with pytest.raises(OutOfOrderSequenceError):
-        partition.append(data(1, 1, timestamp=0))
-    with pytest.raises(OutOfOrderSequenceError):
-        partition.append(data(2, 5, timestamp=0))
-    partition.append(data(3, 0, epoch=1, timestamp=0))
-    with pytest.raises(InvalidProducerEpochError):
-        partition.append(data(4, 0, epoch=0, timestamp=0))
-
-
 def test_marker_alone_makes_a_producer_known_that_has_to_begin_with_zero(
     partition: Partition,
 ) -> None:
@@ -66,23 +51,6 @@ def test_marker_alone_makes_a_producer_known_that_has_to_begin_with_zero(
     assert (partition.entry().producer_epoch, partition.entry().last_sequence) == (2, 0)
 
 
-def test_sequence_wraps_to_zero(partition: Partition) -> None:
-    partition.append(data(735, LARGEST_SEQUENCE, epoch=15), REPLICATION)
-    partition.append(data(1235, 0, epoch=15))
-    entry = partition.entry()
-    assert (entry.producer_epoch, entry.first_sequence, entry.last_sequence) == (
-        15,
-        LARGEST_SEQUENCE,
-        0,
-    )
-
-
-def test_sequence_does_not_wrap_to_one(partition: Partition) -> None:
-    partition.append(data(735, LARGEST_SEQUENCE, epoch=15), REPLICATION)
-    with pytest.raises(OutOfOrderSequenceError):
-        partition.append(data(1235, 1, epoch=15))
-
-
 def test_sequence_may_wrap_within_a_batch(partition: Partition) -> None:
     header = data(2000, LARGEST_SEQUENCE - 10, count=21, epoch=15)
     info = partition.manager.prepare_update(PRODUCER, REPLICATION)
@@ -92,13 +60,6 @@ def test_sequence_may_wrap_within_a_batch(partition: Partition) -> None:
     entry = partition.entry()
     assert (entry.first_sequence, entry.last_sequence) == (LARGEST_SEQUENCE - 10, 9)
     assert (entry.first_data_offset, entry.last_data_offset) == (2000, 2020)
-
-
-def test_first_batch_of_a_loaded_log_may_have_any_sequence(partition: Partition) -> None:
-    partition.append(data(735, 16, epoch=5), REPLICATION)
-    entry = partition.entry()
-    assert (entry.producer_epoch, entry.first_sequence, entry.last_sequence) == (5, 16, 16)
-    assert (entry.first_data_offset, entry.last_data_offset) == (735, 735)
 
 
 def test_marker_with_a_higher_epoch_forgets_the_batches(partition: Partition) -> None:
@@ -123,14 +84,6 @@ def test_sequence_restarts_after_a_marker_with_a_higher_epoch(partition: Partiti
     assert (partition.entry().producer_epoch, partition.entry().last_sequence) == (1, 0)
 
 
-def test_new_epoch_begins_with_sequence_zero(partition: Partition) -> None:
-    for offset in range(3):
-        partition.append(data(offset, offset))
-    with pytest.raises(OutOfOrderSequenceError):
-        partition.append(data(3, 5, epoch=1))
-    partition.append(data(3, 0, epoch=1))
-
-
 def test_fenced_producer_without_data_stays_known(partition: Partition) -> None:
     partition.append(data(0, 0, transactional=True))
     partition.append_marker(control(1, epoch=1), ABORT)
@@ -139,12 +92,6 @@ def test_fenced_producer_without_data_stays_known(partition: Partition) -> None:
     assert (entry.first_data_offset, entry.last_data_offset) == (-1, -1)
     partition.manager.remove_expired_producers(partition.now_ms)
     assert partition.entry().producer_epoch == 1
-
-
-def test_other_data_is_refused_while_a_transaction_is_open(partition: Partition) -> None:
-    partition.append(data(0, 0, transactional=True))
-    with pytest.raises(InvalidTxnStateError):
-        partition.append(data(1, 1))
 
 
 def test_nothing_changes_before_an_append_is_taken_over(partition: Partition) -> None:
@@ -177,15 +124,6 @@ def test_active_producers_cannot_be_changed_from_outside(partition: Partition) -
     assert list(producers) == [PRODUCER]
     with pytest.raises(TypeError):
         del producers[PRODUCER]  # type: ignore[attr-defined]
-
-
-def test_replica_takes_sequences_that_a_leader_would_refuse(partition: Partition) -> None:
-    partition.append(data(0, 0))
-    with pytest.raises(OutOfOrderSequenceError):
-        partition.append(data(1, 3))
-    assert partition.entry().last_sequence == 0
-    partition.append(data(1, 3), REPLICATION)
-    assert partition.entry().last_sequence == 3
 
 
 def test_offset_commits_of_a_coordinator_have_no_sequence(tmp_path: Path) -> None:
@@ -277,29 +215,6 @@ def test_empty_transactions_of_an_append_leave_no_trace(partition: Partition) ->
     manager.complete_transaction(second)
     manager.on_high_watermark_updated(32)
     assert manager.first_unstable_offset == 30
-
-
-def test_markers_of_replaced_coordinators_are_refused(partition: Partition) -> None:
-    partition.append(data(99, 0, epoch=5, transactional=True))
-    partition.append_marker(control(100, epoch=5), COMMIT, coordinator_epoch=1)
-    assert partition.entry().coordinator_epoch == 1
-    partition.append_marker(control(101, epoch=5), COMMIT, coordinator_epoch=1)
-    partition.append_marker(control(102, epoch=5), COMMIT, coordinator_epoch=2)
-    with pytest.raises(TransactionCoordinatorFencedError):
-        partition.append_marker(control(103, epoch=5), COMMIT, coordinator_epoch=1)
-
-
-def test_marker_of_an_older_epoch_is_refused(partition: Partition) -> None:
-    partition.append(data(99, 0, epoch=5, transactional=True))
-    with pytest.raises(InvalidProducerEpochError):
-        partition.append_marker(control(100, epoch=3), COMMIT)
-    assert partition.manager.first_undecided_offset == 99
-
-
-def test_emptied_control_batch_starts_no_transaction(partition: Partition) -> None:
-    partition.append(control(15, producer_id=23_423, count=0))
-    assert partition.entry(23_423).current_txn_first_offset is None
-    assert partition.manager.first_unstable_offset is None
 
 
 def test_producer_is_forgotten_when_it_has_been_idle_for_long_enough(partition: Partition) -> None:
