@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 pytestmark = NEEDS_SPARK
 
 HOST = f"host {socket.gethostname()}: "
-HOW_TO_CREATE = (
-    "In SQL: CREATE TABLE … USING pylog OPTIONS (path '/path/to/kafka-logs'), without a list of "
-    "columns, with which Spark keeps no options (option columns chooses some)."
-)
 
 
 @pytest.fixture
@@ -52,79 +48,6 @@ def test_a_path_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
         f"pylog.errors.LogDirectoryError: {HOST}{tmp_path}/nope: no such directory (is it "
         "mounted on this host?)"
     )
-
-
-def test_a_path_with_wildcards(spark: SparkSession, tmp_path: Path) -> None:
-    message = last_line(lambda: load(spark, tmp_path / "orders-*"))
-    assert message.endswith(
-        "/orders-*: no such directory (is it mounted on this host?); wildcards are not expanded, "
-        "load() takes a list of directories"
-    )
-
-
-def test_an_empty_directory(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    message = last_line(lambda: load(spark, tmp_path / "empty"))
-    assert message == (
-        f"pylog.errors.LogDirectoryError: {HOST}{tmp_path}/empty: no Kafka log here: neither "
-        "segment files (<20 digits>.log) nor sub-directories named <topic>-<partition> with such "
-        "files"
-    )
-
-
-def test_a_file(spark: SparkSession, orders: Path) -> None:
-    path = segment_path(orders, 0)
-    message = last_line(lambda: load(spark, path))
-    assert message == (
-        f"pylog.errors.LogDirectoryError: {HOST}{path}: not a directory; give a log directory or "
-        "a <topic>-<partition> directory"
-    )
-
-
-def test_one_wrong_path_of_several(spark: SparkSession, orders: Path, tmp_path: Path) -> None:
-    message = last_line(lambda: load(spark, [orders, tmp_path / "nope"]))
-    assert f"{HOST}{tmp_path}/nope: no such directory" in message
-
-
-def test_one_partition_in_two_places(spark: SparkSession, tmp_path: Path) -> None:
-    paths = [tmp_path / "one", tmp_path / "other"]
-    for cluster, path in zip("ab", paths, strict=True):
-        write_partition(path, {0: [batch_v2([Stored(0, 0, None, b"v")])]})
-        (path / "meta.properties").write_text(f"version=1\nnode.id=1\ncluster.id={cluster}\n")
-    message = last_line(lambda: load(spark, paths))
-    expected = f"{paths[0]} is of cluster a, and {paths[1]} of cluster b; read one"
-    assert f"topic orders is in two clusters: {expected}" in message
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_directory_without_permission(spark: SparkSession, orders: Path) -> None:
-    orders.chmod(0)
-    try:
-        message = last_line(lambda: load(spark, orders))
-    finally:
-        orders.chmod(0o700)
-    assert f"{HOST}{orders}: cannot list directory: Permission denied; let user" in message
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission(spark: SparkSession, orders: Path) -> None:
-    path = segment_path(orders, 2)
-    path.chmod(0)
-    message = last_line(load(spark, orders).collect)
-    assert f"{HOST}{path}: cannot open file: Permission denied; let user" in message
-
-
-def test_an_address_elsewhere(spark: SparkSession) -> None:
-    message = last_line(lambda: load(spark, "ftp://user:secret@host/kafka-logs"))
-    assert message == (
-        "ValueError: path 'ftp://host/kafka-logs': what can be read are local directories (or "
-        "file:///…) and s3://, s3a://, gs://, az://, abfs://, abfss://, hdfs://, viewfs://"
-    )
-
-
-def test_no_path(spark: SparkSession) -> None:
-    message = last_line(lambda: load(spark))
-    assert message == f'ValueError: no path: say load("/path/to/kafka-logs"). {HOW_TO_CREATE}'
 
 
 def test_a_user_s_schema_puts_errors_off_to_the_first_action(
@@ -161,15 +84,6 @@ def test_a_damaged_segment(spark: SparkSession, orders: Path) -> None:
     ]
     read = [row.offset for frame in around for row in frame.select("offset").collect()]
     assert read == [0, 1, 2, 4, 5]
-
-
-def test_a_damaged_segment_that_only_a_later_row_needs(spark: SparkSession, orders: Path) -> None:
-    path = segment_path(orders, 4)
-    content = bytearray(path.read_bytes())
-    content[16] = 9  # no such version of the record format
-    path.write_bytes(content)
-    message = last_line(lambda: load(spark, orders).count())
-    assert f"{HOST}{path} at byte 0: " in message
 
 
 def test_a_segment_that_vanished_between_two_actions(spark: SparkSession, orders: Path) -> None:

@@ -114,22 +114,6 @@ def test_a_query_that_goes_on_writes_each_micro_batch(
         query.stop()
 
 
-def test_each_row_may_name_its_topic(
-    lines: Input, run: Callable[..., StreamingQuery], logs: Path
-) -> None:
-    lines.add(1, 2, 3)
-    run(lines.frame().selectExpr("'by-column' topic", "value"))
-    assert values(logs, "by-column") == [1, 2, 3]
-
-
-def test_the_option_topic_comes_before_the_column(
-    lines: Input, run: Callable[..., StreamingQuery], logs: Path
-) -> None:
-    lines.add(1, 2, 3)
-    run(lines.frame().selectExpr("'foo' topic", "value"), topic="orders")
-    assert list(pylog.open_directory(logs).topics) == ["orders"]
-
-
 def test_a_micro_batch_that_is_run_again_is_skipped(
     lines: Input, run: Callable[..., StreamingQuery], logs: Path, tmp_path: Path
 ) -> None:
@@ -208,10 +192,6 @@ def test_a_row_that_cannot_be_written_ends_the_query_and_is_named(
     ("columns", "reason"),
     [
         (["value key", "value"], "nothing says which topic the rows go to: give option topic"),
-        (["'t' topic", "value key"], "the DataFrame has no column 'value'"),
-        (["1 topic", "value"], "column 'topic' is of type int, expected string"),
-        (["'t' topic", "cast(value as int) value"], "column 'value' is of type int, expected str"),
-        (["'t' topic", "cast(value as int) key", "value"], "column 'key' is of type int, expected"),
         (["'t' topic", "value", "value partition"], "column 'partition' is of type string, expect"),
     ],
 )
@@ -226,11 +206,6 @@ def test_columns_that_are_wrong_end_the_query(
 @pytest.mark.parametrize(
     ("option", "reason"),
     [
-        (
-            "kafka.key.serializer",
-            "option 'kafka.key.serializer' is not supported: keys are written",
-        ),
-        ("kafka.value.serializer", "option 'kafka.value.serializer' is not supported: values are "),
         ("topics", "unknown option 'topics'; did you mean 'topic'?"),
         ("jobId", "option jobId is for batch writes; leave it out: a micro-batch is known by its"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,6 @@ class Stream:
         self.checkpoint = logs.parent / "checkpoint"
         self.options = options
         self.batches: dict[int, list[tuple[int, int]]] = {}
-        self.tasks: dict[int, int] = {}
 
     def start(self, *, schema: str | None = None, **trigger: Any) -> StreamingQuery:  # noqa: ANN401
         reader = self._spark.readStream.format("pylog").options(**self.options)  # type: ignore[arg-type]
@@ -69,7 +67,6 @@ class Stream:
         return [self.batches[number] for number in sorted(self.batches)]
 
     def _keep(self, rows: DataFrame, number: int) -> None:
-        self.tasks[number] = rows.rdd.getNumPartitions()
         self.batches[number] = sorted(
             (row.partition, row.offset) for row in rows.select("partition", "offset").collect()
         )
@@ -192,26 +189,6 @@ def test_a_run_for_what_is_available_now_ends_while_the_log_grows(
     assert stream.run() == [offsets(0, 1, 2, 3), offsets(4, 5, 6, 7), offsets(8, 9)]
 
 
-@NEEDS_ADMISSION_CONTROL
-def test_bytes_limit_a_batch(spark: SparkSession, logs: Path) -> None:
-    size = len(batch_v2(plain_records(0, 1)).data)
-    stream = Stream(spark, logs, maxBytesPerTrigger=5 * size, **EARLIEST)
-    batches = stream.run()
-    assert [row for batch in batches for row in batch] == offsets(*range(10))
-    assert 2 <= len(batches) <= 3
-
-
-def test_partitions_that_are_new_are_read_from_their_beginning(
-    spark: SparkSession, logs: Path
-) -> None:
-    stream = Stream(spark, logs)
-    stream.run()
-    write_partition(logs, {0: [batch_v2(plain_records(0, 2))]}, name="orders-1")
-    append(logs, 10, 1)
-    rows = [each for each in stream.run() if each]
-    assert rows == [[*offsets(10), *offsets(0, 1, partition=1)]]
-
-
 def test_segments_that_are_rolled_and_deleted_once_they_were_read(
     spark: SparkSession, logs: Path
 ) -> None:
@@ -253,31 +230,6 @@ def test_a_partition_that_comes_back_was_never_given_up(spark: SparkSession, log
     append(logs, 2, 1, partition=1)
     if SPARK_VERSION >= (4, 2):  # earlier versions log an end before they say where a batch starts
         assert [each for each in stream.run() if each] == [offsets(2, partition=1)]
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (
-            {"endingOffsets": "latest"},
-            (
-                "ValueError: option endingOffsets is for spark.read: a stream has no end; to stop "
-                "at what is there now, start the query with trigger(availableNow=True)"
-            ),
-        ),
-        (
-            {"startingOffsets": '{"orders":{"0":11}}'},
-            (
-                "pylog.errors.OffsetOutOfRangeError: offset 11 of orders-0 is out of range: "
-                "the log holds offsets 0 to 10 (exclusive)"
-            ),
-        ),
-    ],
-)
-def test_what_makes_no_sense_fails_the_query(
-    spark: SparkSession, logs: Path, options: dict[str, str], words: str
-) -> None:
-    assert words in Stream(spark, logs, **options).failure()
 
 
 def test_what_stands_at_load_is_said_at_load(spark: SparkSession, logs: Path) -> None:
@@ -328,18 +280,6 @@ def test_the_progress_has_the_offsets_of_the_kafka_source_and_the_lag(
     # What the progress has can be where another query starts, or a batch read.
     rest = spark.read.format("pylog").option("startingOffsets", source.endOffset).load(str(logs))
     assert sorted(row.offset for row in rest.select("offset").collect()) == [4, 5, 6, 7, 8, 9]
-
-
-def test_a_few_records_in_each_of_many_partitions_run_in_a_handful_of_tasks(
-    spark: SparkSession, logs: Path
-) -> None:
-    for number in range(1, 300):
-        (logs / f"orders-{number}").mkdir()
-        os.link(segment_path(logs / "orders-0", 0), segment_path(logs / f"orders-{number}", 0))
-    stream = Stream(spark, logs, **EARLIEST)
-    [batch] = stream.run()
-    assert len(batch) == 3000
-    assert stream.tasks[0] <= 5
 
 
 def test_a_query_with_aggregation_and_watermark(spark: SparkSession, logs: Path) -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from chispa import assert_df_equality
 from pyspark.testing import assertDataFrameEqual
 
 import pylog
@@ -51,14 +50,6 @@ def of_library(spark: SparkSession, path: Path, table: TableName) -> DataFrame:
     return spark.createDataFrame(pylog.read_table(path, table))
 
 
-def test_segments_and_transactions_are_the_library_s(spark: SparkSession, payments: Path) -> None:
-    segments = load(spark, payments, table="segments")
-    assert_df_equality(segments, of_library(spark, payments, "segments"), ignore_nullable=True)
-    transactions = load(spark, payments, table="transactions")
-    assertDataFrameEqual(transactions, of_library(spark, payments, "transactions"))
-    assert transactions.count() == 21
-
-
 @pytest.mark.parametrize("table", TABLE_NAMES)
 def test_every_table_has_the_library_s_columns_and_rows(
     spark: SparkSession, payments: Path, table: TableName
@@ -75,15 +66,6 @@ def test_every_table_has_the_library_s_columns_and_rows(
             assert found[name].cast("int64").to_pylist() == ours.to_pylist(), name
         else:
             assert found[name].to_pylist() == ours.to_pylist(), name
-
-
-def test_findings_about_log_directories_are_rows_without_topic(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]})
-    (tmp_path / "lost+found").mkdir()
-    found = load(spark, tmp_path, table="findings").select("topic", "partition", "severity", "code")
-    assert [tuple(row) for row in found.collect()] == [(None, None, "error", "misnamed_directory")]
 
 
 def test_each_partition_directory_is_one_task(spark: SparkSession, payments: Path) -> None:
@@ -124,11 +106,6 @@ def test_a_table_without_rows(spark: SparkSession, tmp_path: Path) -> None:
     write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]})
     frame = load(spark, tmp_path, table="producers")
     assert (frame.count(), frame.columns[:3]) == (0, ["topic", "partition", "snapshot"])
-
-
-def test_a_directory_without_logs(spark: SparkSession, tmp_path: Path) -> None:
-    message = last_line(lambda: load(spark, tmp_path, table="segments"))
-    assert "no Kafka log here" in message
 
 
 @pytest.mark.parametrize(

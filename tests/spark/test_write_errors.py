@@ -114,15 +114,6 @@ def test_an_option_with_a_typing_error(rows: DataFrame, logs: Path) -> None:
     [
         (["key"], {"topic": "orders"}, "the DataFrame has no column 'value'; did you mean"),
         (["value"], {}, "nothing says which topic the rows go to: give option topic, for exam"),
-        (["id value"], {"topic": "orders"}, "column 'value' is of type bigint, expected string or"),
-        (["id key", "value"], {"topic": "orders"}, "column 'key' is of type bigint, expected str"),
-        (
-            ["id topic", "value"],
-            {},
-            "column 'topic' is of type bigint, expected string: write CAST",
-        ),
-        (["id partition", "value"], {"topic": "orders"}, "column 'partition' is of type bigint, "),
-        (["id timestamp", "value"], {"topic": "orders"}, "column 'timestamp' is of type bigint, "),
         (["value", "array(1) headers"], {"topic": "orders"}, "column 'headers' is of type array<i"),
     ],
 )
@@ -142,11 +133,6 @@ def test_a_row_without_a_topic(rows: DataFrame, logs: Path) -> None:
     )
 
 
-def test_a_topic_that_kafka_does_not_allow(rows: DataFrame, logs: Path) -> None:
-    assert "'a/b' is not a topic name" in refusal(rows, logs, topic="a/b")
-    assert "'a/b' is not a topic name" in refusal(rows.selectExpr("'a/b' topic", "value"), logs)
-
-
 def test_a_partition_that_is_not_there(rows: DataFrame, logs: Path) -> None:
     frame = rows.coalesce(1).selectExpr("cast(id as int) partition", "value")
     assert refusal(frame, logs, topic="orders").startswith(
@@ -164,41 +150,10 @@ def test_a_row_without_a_key_for_a_compacted_topic(rows: DataFrame, logs: Path) 
     assert list(pylog.open_directory(logs).topics) == ["orders"]
 
 
-def test_a_row_that_is_larger_than_the_topic_allows(rows: DataFrame, logs: Path) -> None:
-    frame = rows.coalesce(1).selectExpr("if(id = 11, repeat('x', 2000), value) value")
-    message = refusal(frame, logs, topic="small", **{"topic.max.message.bytes": 1000})
-    assert message.startswith(f"pylog.errors.RecordTooLargeError: {in_task(0)}")
-    assert "row 11" in message
-    assert "1000" in message
-
-
-def test_a_timestamp_that_the_topic_does_not_allow(rows: DataFrame, logs: Path) -> None:
-    frame = rows.coalesce(1).selectExpr("value", "timestamp_seconds(if(id = 5, 5, null)) timestamp")
-    message = refusal(frame, logs, topic="t", **{"topic.message.timestamp.before.max.ms": 60_000})
-    assert message.startswith(f"pylog.errors.InvalidTimestampError: {in_task(0)}row 5 ")
-
-
-def test_a_timestamp_before_1970(rows: DataFrame, logs: Path) -> None:
-    frame = rows.coalesce(1).selectExpr("value", "timestamp_seconds(0 - id) timestamp")
-    message = refusal(frame, logs, topic="orders")
-    assert message.startswith(f"ValueError: {in_task(0)}row 1: timestamp -1000000 us is below 0")
-
-
 def test_a_header_without_a_name(rows: DataFrame, logs: Path) -> None:
     header = "array(named_struct('key', if(id = 4, null, 'h'), 'value', X'00')) headers"
     message = refusal(rows.coalesce(1).selectExpr("value", header), logs, topic="orders")
     assert message.startswith(f"ValueError: {in_task(0)}row 4")
-
-
-def test_a_level_that_the_codec_does_not_have(rows: DataFrame, logs: Path) -> None:
-    message = refusal(rows, logs, topic="orders", compression="zstd", level=99)
-    assert message.endswith("zstd level is 99, expected -131072 to 22")
-
-
-def test_a_key_that_is_not_a_number_for_integer_keys(rows: DataFrame, logs: Path) -> None:
-    frame = rows.coalesce(1).selectExpr("if(id = 9, 'nine', key) key", "value")
-    message = refusal(frame, logs, topic="orders", partitioner="integer_key")
-    assert message.startswith(f"ValueError: {in_task(0)}row 9: key 'nine' is not a decimal number")
 
 
 def test_an_error_of_the_users_own_code_leaves_nothing(rows: DataFrame, logs: Path) -> None:
@@ -224,21 +179,3 @@ def test_a_directory_that_is_a_partition(rows: DataFrame, logs: Path) -> None:
         f"pylog.errors.LogDirectoryError: {HOST}: {logs}/orders-0: this is a topic-partition "
         f"directory: give the log directory that holds it, {logs}"
     )
-
-
-def test_a_path_that_is_a_file(rows: DataFrame, logs: Path) -> None:
-    (logs.parent / "file").write_bytes(b"")
-    message = refusal(rows, logs.parent / "file", topic="orders")
-    path = f"{HOST}: {logs.parent}/file"
-    error = f"pylog.errors.LogDirectoryError: {path}"
-    assert message.startswith(f"{error}: this is a file: give a log directory")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_directory_without_permission(rows: DataFrame, logs: Path) -> None:
-    logs.chmod(0o500)
-    try:
-        message = refusal(rows, logs, topic="orders")
-    finally:
-        logs.chmod(0o700)
-    assert "Permission denied; let user" in message
