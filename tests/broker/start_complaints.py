@@ -15,8 +15,8 @@ from pylog.errors import LogStorageError
 from pylog.files.file_names import FUTURE_DIR_SUFFIX
 from tests.broker.consumption import ENDED, ISOLATIONS, STUCK, Consumed, at_each_level
 from tests.broker.start_states import PARTITIONS
+from tests.support.faults.nodes import TOPIC
 from tests.support.metadata_log import METADATA
-from tests.support.node_harms import TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -2,7 +2,7 @@
 
 There are four kinds: nodes with two disks, with three, with two that a broker serves as another
 user than root, and clusters of three nodes. What a harm may be stands in
-`tests.support.node_harms`, `permission_harms`, `harms`, `text_harms` and `consumer_harms`. A state
+`nodes`, `permissions`, `partitions`, `texts` and `consumers` of `tests.support.faults`. A state
 is drawn by its number, and the same in each run. `Node` is what the harms are done to; what it was
 said to become is compared by `tests.broker.start_complaints`.
 """
@@ -28,13 +28,13 @@ from tests.broker.consumption import (
     offsets_for_times,
     offsets_of,
 )
-from tests.support.consumer_harms import CONSUMER_HARMS
-from tests.support.harms import PARTITION_HARMS, Harmed
+from tests.support.faults.consumers import CONSUMER_HARMS
+from tests.support.faults.nodes import CLUSTER_HARMS, NODE_HARMS, TOPIC, partitions_on
+from tests.support.faults.partitions import PARTITION_HARMS, Harmed
+from tests.support.faults.permissions import USER, give, permission_harms
+from tests.support.faults.texts import PARTITION_TEXT_HARMS
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.node_harms import CLUSTER_HARMS, NODE_HARMS, TOPIC, partitions_on
-from tests.support.permission_harms import USER, give, permission_harms
-from tests.support.text_harms import PARTITION_TEXT_HARMS
 from tests.support.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from pylog.results import DoctorReport
     from tests.broker.consumption import Partition
-    from tests.support.harms import Harm
-    from tests.support.node_harms import Disks
+    from tests.support.faults.nodes import Disks
+    from tests.support.faults.partitions import Harm
 
     Broker = KafkaBroker | KafkaCluster
     DisksHarm = tuple[str, Callable[[Disks], Sequence[Path | None]]]

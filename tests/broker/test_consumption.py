@@ -22,8 +22,8 @@ from tests.broker.consumption import (
     offsets_for_times,
     what_consumers_get,
 )
-from tests.support.consumer_harms import CONSUMER_HARMS, nothing_open
-from tests.support.harms import Harmed
+from tests.support.faults.consumers import CONSUMER_HARMS, nothing_open
+from tests.support.faults.partitions import Harmed
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.librdkafka import new_producer
 

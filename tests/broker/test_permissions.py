@@ -19,13 +19,13 @@ from kafka.errors import KafkaError
 
 import pylog
 from tests.broker.conftest import BROKER_VERSIONS
+from tests.support.faults.permissions import USER, give, permission_harms
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
-from tests.support.permission_harms import USER, give, permission_harms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.harms import DirectoryHarm
+    from tests.support.faults.partitions import DirectoryHarm
 
 pytestmark = [
     pytest.mark.broker,

@@ -23,8 +23,8 @@ import pytest
 import pylog
 from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.corruption import entries, resealed
+from tests.support.faults.partitions import DIRECTORY_HARMS, PARTITION_HARMS, Harmed
 from tests.support.golden import golden_partitions
-from tests.support.harms import DIRECTORY_HARMS, PARTITION_HARMS, Harmed
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.results import DoctorReport
+    from tests.support.faults.partitions import DirectoryHarm, Harm
     from tests.support.golden import GoldenRoot
-    from tests.support.harms import DirectoryHarm, Harm
 
 pytestmark = pytest.mark.broker
 
@@ -246,22 +246,7 @@ OLD = [
     and not each.endswith("-delete")
 ]
 """Partitions that older brokers have written, as they lie on the disk."""
-OLD_HARMS = ("none", "no indexes", "no time indexes", "17 zeros at the end", "the last byte gone")
-
-
-def harm_old(directory: Path, harm: str) -> None:
-    last = max(directory.glob("*.log"))
-    match harm:
-        case "no indexes":
-            for path in directory.glob("*.index"):
-                path.unlink()
-        case "no time indexes":
-            for path in directory.glob("*.timeindex"):
-                path.unlink()
-        case "17 zeros at the end":
-            last.write_bytes(last.read_bytes() + bytes(17))
-        case "the last byte gone":
-            last.write_bytes(last.read_bytes()[:-1])
+OLD_HARMS = ("no *.index", "no *.timeindex", "17 zeros after the last batch", "the last batch cut")
 
 
 @pytest.mark.thorough
@@ -272,15 +257,17 @@ def test_partitions_that_older_brokers_have_written(
     assert len(OLD) > 60
     with node.copy(is_clean=is_clean) as logs:
         known = {}
+        harm_by_name = dict(PARTITION_HARMS)
         for number, partition_id in enumerate(OLD[: PARTITIONS - 1]):
             directory = logs / f"{TOPIC}-{number}"
             topic_id = (directory / "partition.metadata").read_bytes()
             shutil.rmtree(directory)
             shutil.copytree(golden_root.partition(partition_id).directory, directory)
             (directory / "partition.metadata").write_bytes(topic_id)
-            harm = OLD_HARMS[number % len(OLD_HARMS)]
-            harm_old(directory, harm)
-            known[directory.name] = f"{partition_id}, {harm}"
+            what = ("none", *OLD_HARMS)[number % (1 + len(OLD_HARMS))]
+            if what in OLD_HARMS:
+                harm_by_name[what](Harmed(directory, directory))
+            known[directory.name] = f"{partition_id}, {what}"
         report = node.doctor(logs)
         assert report.refusals == []
         started = node.start(logs)

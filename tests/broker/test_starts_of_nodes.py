@@ -19,9 +19,9 @@ from pylog.results import Severity
 from pylog.server.messages import APIS
 from tests.broker.conftest import BROKER_VERSIONS
 from tests.broker.streams_messages import STREAMS_APIS
+from tests.support.faults.nodes import NODE_HARMS, TOPIC, change_properties
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
-from tests.support.node_harms import NODE_HARMS, TOPIC, change_properties
 from tests.support.raw_client import RawClient
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pylog.results import AffectedOffsets, DoctorReport
     from tests.broker.conftest import NewBroker
     from tests.conftest import Counted
-    from tests.support.node_harms import NodeHarm
+    from tests.support.faults.nodes import NodeHarm
 
 pytestmark = pytest.mark.broker
 

@@ -11,13 +11,13 @@ import pytest
 
 from tests.broker.conftest import BROKER_VERSIONS
 from tests.broker.test_starts import PARTITIONS, RECORDS, TOPIC, Node, is_refused, offsets_of
+from tests.support.faults.texts import DIRECTORY_TEXT_HARMS, PARTITION_TEXT_HARMS
 from tests.support.kafka_broker import BrokerFailedError
-from tests.support.text_harms import DIRECTORY_TEXT_HARMS, PARTITION_TEXT_HARMS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.harms import DirectoryHarm, Harm
+    from tests.support.faults.partitions import DirectoryHarm, Harm
 
 pytestmark = pytest.mark.broker
 

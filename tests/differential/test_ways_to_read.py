@@ -30,8 +30,8 @@ from tests.support.batches import (
     wrapper_of,
 )
 from tests.support.damage import with_base_offset
+from tests.support.faults.partitions import PARTITION_HARMS, Harmed
 from tests.support.golden import golden_partitions
-from tests.support.harms import PARTITION_HARMS, Harmed
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.model import IsolationName
+    from tests.support.faults.partitions import Harm
     from tests.support.golden import GoldenRoot
-    from tests.support.harms import Harm
 
 _DAMAGE = ("damaged_batches", "repeated_batches", "misnamed_segment", "unreadable")
 LEVELS = ("read_uncommitted", "read_committed")

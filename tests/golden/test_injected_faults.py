@@ -15,9 +15,9 @@ import pytest
 
 import pylog
 from tests.golden.test_golden_findings import _HARMED, LIVE
-from tests.support.faults import LOG_FAULTS, SIDE_FILE_FAULTS, Expected, Fault
+from tests.support.faults import FAULTS, Expected, Fault
+from tests.support.faults.logs import SoundPartition
 from tests.support.golden import golden_cases
-from tests.support.log_faults import SoundPartition
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tests.support.golden import GoldenPartition, GoldenRoot
 
 SOUND = [each for each in LIVE if not each.split("/", 1)[1].startswith(_HARMED)]
-FAULTS: tuple[Fault, ...] = (*LOG_FAULTS, *SIDE_FILE_FAULTS)
 SEEDS = 4
 MORE_SEEDS = 40
 REMOTE_STORE = "remote"

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from tests.conftest import Counted, HowMany
     from tests.interop.conftest import ForeignReaders
     from tests.support.faults import Fault
+    from tests.support.faults.logs import SoundPartition
     from tests.support.golden import GoldenPartition, GoldenRoot
-    from tests.support.log_faults import SoundPartition
     from tests.support.served_clients import Line, Reader
 
 CLIENT_ERRORS = (

@@ -9,15 +9,15 @@ import pytest
 import pylog
 from tests.support.batches import batch_v2, plain_records
 from tests.support.corruption import entries, resealed
-from tests.support.harms import PARTITION_HARMS, Harmed
+from tests.support.faults.partitions import PARTITION_HARMS, Harmed
+from tests.support.faults.texts import PARTITION_TEXT_HARMS
 from tests.support.log_files import write_high_watermarks, write_partition
-from tests.support.text_harms import PARTITION_TEXT_HARMS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.batches import Built
-    from tests.support.harms import Harm
+    from tests.support.faults.partitions import Harm
 
 RECORDS = 45
 _PER_BATCH, _PER_SEGMENT = 3, 15

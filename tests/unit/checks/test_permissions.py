@@ -12,6 +12,7 @@ import pytest
 import pylog
 from pylog.errors import LogDirectoryError
 from tests.support.batches import batch_v2, plain_records
+from tests.support.faults.permissions import USER, give
 from tests.support.log_files import write_partition
 from tests.support.metadata_log import (
     TOPIC_ID_TEXT,
@@ -21,7 +22,6 @@ from tests.support.metadata_log import (
     write_metadata_log,
 )
 from tests.support.other_user import as_user
-from tests.support.permission_harms import USER, give
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

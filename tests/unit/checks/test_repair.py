@@ -16,8 +16,8 @@ from pylog.files.file_names import LEDGER
 from pylog.files.ledger import LedgerEntry, ensure_intact, enter_in_ledger
 from pylog.files.staged_files import JobKey
 from tests.support.batches import COMMIT, batch_v2, joined, marker, plain_records, with_bad_crc
+from tests.support.faults.odd_files import deadline, put
 from tests.support.log_files import segment_path, tree, write_partition
-from tests.support.odd_files import deadline, put
 
 if TYPE_CHECKING:
     from pathlib import Path

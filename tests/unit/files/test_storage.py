@@ -18,7 +18,7 @@ from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.producer_snapshot import read_producer_snapshot
 from pylog.files.storage import open_file
 from pylog.files.transaction_index import read_transaction_index
-from tests.support.odd_files import NOT_READABLE, deadline, put
+from tests.support.faults.odd_files import NOT_READABLE, deadline, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,8 +18,8 @@ from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import Stored, batch_v2
+from tests.support.faults.odd_files import put
 from tests.support.log_files import write_partition
-from tests.support.odd_files import put
 
 if TYPE_CHECKING:
     from collections.abc import Callable

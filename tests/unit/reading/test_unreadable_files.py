@@ -20,8 +20,8 @@ from tests.support.batches import (
     marker,
     plain_records,
 )
+from tests.support.faults.odd_files import LINKS, NOT_READABLE, deadline, put
 from tests.support.log_files import Transactions, segment_path, write_partition
-from tests.support.odd_files import LINKS, NOT_READABLE, deadline, put
 
 if TYPE_CHECKING:
     from pathlib import Path

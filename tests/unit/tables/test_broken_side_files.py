@@ -11,6 +11,7 @@ import pytest
 import pylog
 from pylog.tables import TABLE_NAMES
 from tests.support.batches import ABORT, batch_v2, crc32c, joined, marker, plain_records
+from tests.support.faults.odd_files import KINDS, deadline, put
 from tests.support.log_files import (
     TIME_ENTRY,
     TRANSACTION_ENTRY,
@@ -18,7 +19,6 @@ from tests.support.log_files import (
     write_log_start_offsets,
     write_partition,
 )
-from tests.support.odd_files import KINDS, deadline, put
 
 if TYPE_CHECKING:
     from pathlib import Path

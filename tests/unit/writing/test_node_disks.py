@@ -12,6 +12,7 @@ import pytest
 
 import pylog
 from tests.support.batches import batch_v2, plain_records
+from tests.support.faults.nodes import change_properties
 from tests.support.log_files import write_partition
 from tests.support.metadata_log import (
     METADATA,
@@ -23,7 +24,6 @@ from tests.support.metadata_log import (
     topic_record,
     write_metadata_log,
 )
-from tests.support.node_harms import change_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ import pytest
 
 from pylog.cli.main import run
 from tests.support.batches import Stored, batch_v2, message, plain_records, with_bad_crc
+from tests.support.faults.odd_files import deadline, put
 from tests.support.log_files import write_log_start_offsets, write_partition, write_segment
-from tests.support.odd_files import deadline, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.support.harms import Harm, Harmed
+    from tests.support.faults.partitions import Harm, Harmed
 
 HOUR_MS = 3_600_000
 _FAR_AHEAD_S = 4_000_000_000

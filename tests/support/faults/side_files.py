@@ -1,4 +1,4 @@
-"""Faults in what lies beside the ``.log`` files; see `tests.support.log_faults`."""
+"""Faults in what lies beside the ``.log`` files; see `tests.support.faults.logs`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tests.support.batches import crc32c
-from tests.support.log_faults import Place, SoundPartition
+from tests.support.faults.logs import Place, SoundPartition
 from tests.support.log_files import OFFSET_ENTRY, TIME_ENTRY, TRANSACTION_ENTRY
 
 if TYPE_CHECKING:

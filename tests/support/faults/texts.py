@@ -1,6 +1,6 @@
 """Names and texts that Java reads in its own way: digits, blanks, numbers that are too large.
 
-A harm is as in `tests.support.harms`.
+A harm is as in `tests.support.faults.partitions`.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.support.harms import QUORUM_STATE
+from tests.support.faults.partitions import QUORUM_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.support.harms import DirectoryHarm, Harm, Harmed
+    from tests.support.faults.partitions import DirectoryHarm, Harm, Harmed
 
 ARABIC = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
 _INT32, _INT64 = 2**31 - 1, 2**63 - 1

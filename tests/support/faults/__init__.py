@@ -1,22 +1,25 @@
-"""One table of faults in partitions: the file, what is done to it, and the finding to expect.
+"""The one table of faults: a file, what is done to it, and what is to be expected.
 
-What can happen to directories between a stop and a start of a broker is in `tests.support.harms`
-and the modules beside it: there a broker says what is to be expected.
+`FAULTS` are of partitions, each with the finding that tells it. What else can happen between a stop
+and a start of a broker is in the modules beside it, by names: to a partition or a log directory
+(`partitions`), to text files (`texts`), to the disks of one node or three (`nodes`), to owners and
+modes (`permissions`), to what consumers read (`consumers`). What is to be expected of those is what
+brokers did, which tests/broker asks them. What may lie where a file should be is in `odd_files`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.support import log_faults as logs
-from tests.support import side_file_faults as sides
+from tests.support.faults import logs
+from tests.support.faults import side_files as sides
 
 if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from tests.support.log_faults import SoundPartition
-    from tests.support.side_file_faults import Damage
+    from tests.support.faults.logs import SoundPartition
+    from tests.support.faults.side_files import Damage
 
 
 class Expected(NamedTuple):
@@ -115,3 +118,4 @@ SIDE_FILE_FAULTS = (
     Fault("partition.metadata", sides.two_ids_of_a_topic, "topic_ids_disagree"),
     Fault("recovery-point-offset-checkpoint", sides.absent_partition, "absent_partition"),
 )
+FAULTS: tuple[Fault, ...] = (*LOG_FAULTS, *SIDE_FILE_FAULTS)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.support.harms import DirectoryHarm
+    from tests.support.faults.partitions import DirectoryHarm
 
 USER = 65534
 _METADATA = "__cluster_metadata-0"
