@@ -32,7 +32,7 @@ from tests.support.batches import (
 from tests.support.damage import with_base_offset
 from tests.support.faults.partitions import PARTITION_HARMS, Harmed
 from tests.support.golden import golden_partitions
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_partition, write_topic_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -260,9 +260,7 @@ def test_all_readers_of_a_harmed_log_give_one_answer(tmp_path: Path, harm: Harm)
         directory = write_partition(tmp_path / name, segments, name=name)
         (directory / "00000000000000000180.snapshot").write_bytes(bytes(12))
         (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
-        (directory / "partition.metadata").write_text(
-            "version: 0\ntopic_id: Igo74ZAZCxWJ1lxdTzs-vA"
-        )
+        write_topic_id(directory, "Igo74ZAZCxWJ1lxdTzs-vA")
         pair.append(directory)
     harm[1](Harmed(*pair))
     if list(pair[0].glob("*.log")):

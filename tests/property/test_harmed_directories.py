@@ -19,6 +19,7 @@ from pylog.errors import LogStorageError, RecoveryRefusedError
 from pylog.log.log_manager import LogManager
 from tests.support.batches import Stored, batch_v2, message, wrapper
 from tests.support.log_files import (
+    mark_clean_shutdown,
     write_high_watermarks,
     write_log_start_offsets,
     write_partition,
@@ -181,7 +182,7 @@ def draw_directory(draw: random.Random, directory: Path) -> dict[str, list[bytes
         (directory / "recovery-point-offset-checkpoint").write_text(text)
     write_high_watermarks(directory, {(topic, 0): draw.choice([0, 4, 5000]) for topic in TOPICS})
     if draw.random() < 0.4:
-        (directory / ".kafka_cleanshutdown").touch()
+        mark_clean_shutdown(directory)
     for name in draw.sample(sorted(batches), draw.randint(1, 2)):
         for _ in range(draw.choice([1, 1, 2])):
             if list((directory / name).glob("*.log")):

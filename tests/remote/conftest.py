@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,3 +53,14 @@ def store_environment(
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(nowhere))
     # Else a process without credentials asks the machine it runs on for some, and waits.
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+MOST_SECONDS = 60
+
+
+@pytest.fixture
+def is_bounded() -> Iterator[None]:
+    """Fail a test that took longer than somebody would wait."""
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began < MOST_SECONDS

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tests.support.golden import GoldenRoot
     from tests.support.stored_files import StoredFiles
 
-MOST_SECONDS = 60
 NAME = "orders-0/00000000000000000000.log"
 SECOND = "orders-0/00000000000000000400.log"
 WINDOW_BYTES = 1 << 17
@@ -106,14 +105,6 @@ def prefix(store: Store, tmp_path: Path) -> str:
     write_partition(tmp_path, segments)
     store.files.upload(tmp_path, tmp_path.name)
     return tmp_path.name
-
-
-@pytest.fixture
-def is_bounded() -> Iterator[None]:
-    """Fail a test that took longer than somebody would wait."""
-    began = time.monotonic()
-    yield
-    assert time.monotonic() - began < MOST_SECONDS
 
 
 def table(path: object, assign: Mapping[str, list[int]]) -> pa.Table:

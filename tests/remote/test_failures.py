@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,12 +14,11 @@ from tests.support.log_files import write_partition
 from tests.support.s3_server import Bucket, S3Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.support.s3_proxy import Proxy
 
-MOST_SECONDS = 60
 NAME = "orders-0/00000000000000000000.log"
 SECOND = "orders-0/00000000000000000400.log"
 
@@ -37,14 +35,6 @@ def prefix(tmp_path: Path, bucket: Bucket) -> str:
     write_partition(tmp_path, segments)
     bucket.upload(tmp_path, tmp_path.name)
     return tmp_path.name
-
-
-@pytest.fixture
-def is_bounded() -> Iterator[None]:
-    """Fail a test that took longer than somebody would wait."""
-    began = time.monotonic()
-    yield
-    assert time.monotonic() - began < MOST_SECONDS
 
 
 def test_a_missing_bucket_is_reported(bucket: Bucket) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import (
+    mark_clean_shutdown,
     tree,
     write_high_watermarks,
     write_partition,
@@ -61,7 +62,7 @@ def run(
     properties(directory, node_id, NEW_CLUSTER, DIRECTORY_ID)
     brokers = [register_broker_record(node_id, (bytes(15) + b"\x77",))]
     write_metadata_log(directory, [*LEVEL, *brokers, *values], voters=voters)
-    (directory / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory)
     return directory
 
 
@@ -106,7 +107,7 @@ def known(
     ends = {("t", 0): 10 * len(epochs)}
     write_high_watermarks(directory, ends)
     write_recovery_points(directory, ends)
-    (directory / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory)
     return directory
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.support.batches import ABORT, COMMIT, Built, Stored, batch_v2, empty_batch_v2, marker
+from tests.support.log_files import write_topic_id
 from tests.support.replica_histories import PARTITION, TOPIC_ID, write_epochs
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ def write_cleaned(history: CompactedHistory, replica: Cleaned, log_directory: Pa
     for base, kept in replica.segments:
         (directory / f"{base:020d}.log").write_bytes(b"".join(each.built().data for each in kept))
     write_epochs(directory, [each for each in history.epochs if each[1] <= replica.end])
-    (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID}\n")
+    write_topic_id(directory, TOPIC_ID)
     (log_directory / "cleaner-offset-checkpoint").write_text(
         f"0\n1\norders 0 {replica.segments[-1][0]}\n"
     )

@@ -108,6 +108,21 @@ def write_partition(
     return directory
 
 
+def write_meta_properties(log_directory: Path) -> None:
+    """Write that a log directory is that of node 1 of cluster ``c``."""
+    (log_directory / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+
+
+def write_topic_id(partition: Path, topic_id: str) -> None:
+    """Write the ``partition.metadata`` of a partition."""
+    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+
+
+def mark_clean_shutdown(log_directory: Path) -> None:
+    """Write the marker that a broker of those days left empty when it stopped in order."""
+    (log_directory / ".kafka_cleanshutdown").write_bytes(b"")
+
+
 def write_log_start_offsets(log_directory: Path, offsets: Mapping[tuple[str, int], int]) -> None:
     _write_checkpoint(log_directory / "log-start-offset-checkpoint", offsets)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.support.batches import COMMIT, Built, Stored, batch_v2, marker
+from tests.support.log_files import write_topic_id
 
 if TYPE_CHECKING:
     import random
@@ -176,7 +177,7 @@ def write_replica(replica: Replica, log_directory: Path, segment_bytes: int) -> 
         content += each.built.data
     (directory / f"{base:020d}.log").write_bytes(content)
     write_epochs(directory, replica.epochs)
-    (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID}\n")
+    write_topic_id(directory, TOPIC_ID)
     return directory
 
 

@@ -22,6 +22,7 @@ from tests.support.batches import (
 from tests.support.codecs import compress
 from tests.support.corruption import entries, resealed
 from tests.support.damage import flip
+from tests.support.log_files import write_topic_id
 from tests.support.metadata_log import feature_record, write_snapshot
 
 if TYPE_CHECKING:
@@ -351,15 +352,11 @@ PARTITION_HARMS: tuple[Harm, ...] = (
     ("epochs of a wrong count", lambda harmed: _epochs(harmed, "0\n5\n0 0\n")),
     (
         "another topic's id",
-        lambda harmed: (harmed.directory / "partition.metadata").write_text(
-            "version: 0\ntopic_id: Igo74ZAZCxWJ1lxdTzs-vQ"
-        ),
+        lambda harmed: write_topic_id(harmed.directory, "Igo74ZAZCxWJ1lxdTzs-vQ"),
     ),
     (
         "the zero topic id",
-        lambda harmed: (harmed.directory / "partition.metadata").write_text(
-            "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"
-        ),
+        lambda harmed: write_topic_id(harmed.directory, "AAAAAAAAAAAAAAAAAAAAAA"),
     ),
     ("a wrapper in a wrapper", _append(-1, _wrapper_in_a_wrapper)),
     ("a wrapper in a wrapper, after another one", _two_wrappers),

@@ -11,7 +11,7 @@ import pytest
 import pylog
 from pylog.errors import UnknownTopicOrPartitionError
 from tests.support.batches import Stored, batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_partition, write_topic_id
 from tests.unit.admin.committed_offsets import CASE, commits, committed, written
 
 if TYPE_CHECKING:
@@ -114,9 +114,7 @@ def test_a_group_whose_broker_assigns_partitions_has_a_state_and_members(tmp_pat
             directory, {0: [batch_v2(records(member_epoch))]}, name="__consumer_offsets-0"
         )
         write_partition(directory, {0: [batch_v2(plain_records(0, 2))]}, name="orders-0")
-        (directory / "orders-0" / "partition.metadata").write_text(
-            "version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"
-        )
+        write_topic_id(directory / "orders-0", "AAECAwQFBgcICQoLDA0ODw")
         (found,) = pylog.groups(directory).groups
         assert (found.group_id, found.kind, found.state, found.epoch) == (
             "cg",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pylog
 from tests.support.batches import Stored, batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_partition, write_topic_id
 from tests.unit.admin.committed_offsets import CASE, commit_key, commits, written
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ def test_a_topic_that_was_made_again_has_no_lag(tmp_path: Path) -> None:
     written(tmp_path, [batch_v2([record])])
     write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]}, name="orders-0")
     for text_of_id, end in (("AAECAwQFBgcICQoLDA0ODw", 2), ("sjhcX-UcQSKqZ9r7sV6gLw", None)):
-        (tmp_path / "orders-0" / "partition.metadata").write_text(
-            f"version: 0\ntopic_id: {text_of_id}"
-        )
+        write_topic_id(tmp_path / "orders-0", text_of_id)
         ((offset,),) = (each.offsets for each in pylog.groups(tmp_path).groups)
         assert (offset.offset, offset.log_end_offset) == (1, end)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pylog
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.damage import flip
-from tests.support.log_files import write_log_start_offsets, write_partition
+from tests.support.log_files import write_log_start_offsets, write_partition, write_topic_id
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ def write_topic(directory: Path, end: int, *, partition: int = 0, topic_id: str 
     path = write_partition(
         directory, {0: [batch_v2(plain_records(0, end))]}, name=f"orders-{partition}"
     )
-    (path / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+    write_topic_id(path, topic_id)
 
 
 Rows = dict[tuple[str, int], tuple[int | None, ...]]

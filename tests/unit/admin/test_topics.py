@@ -12,7 +12,7 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError, LogDirectoryError, UnknownTopicOrPartitionError
 from tests.support.batches import Stored, batch_v2, plain_records
-from tests.support.log_files import write_log_start_offsets, write_partition
+from tests.support.log_files import write_log_start_offsets, write_partition, write_topic_id
 from tests.support.metadata_log import (
     ABORT,
     BEGIN,
@@ -247,7 +247,7 @@ def test_a_topic_that_is_being_deleted_is_listed_once(tmp_path: Path) -> None:
         # An earlier topic of that name.
         ("sjhcX-UcQSKqZ9r7sV6gLw", ["AAECAwQFBgcICQoLDA0ODw", "sjhcX-UcQSKqZ9r7sV6gLw"]),
     ):
-        (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {text}")
+        write_topic_id(directory, text)
         assert [each.topic_id for each in pylog.topics(tmp_path).deleted] == ids
 
 

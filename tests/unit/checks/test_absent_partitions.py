@@ -13,9 +13,12 @@ from pylog.checks.doctor import doctor
 from pylog.results import Severity
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import (
+    mark_clean_shutdown,
     write_high_watermarks,
     write_log_start_offsets,
+    write_meta_properties,
     write_partition,
+    write_topic_id,
 )
 from tests.support.metadata_log import (
     METADATA,
@@ -38,15 +41,15 @@ def logs(tmp_path: Path) -> Path:
     """Give a directory that was shut down cleanly and has lost one of its two partitions."""
     directory = tmp_path / "logs"
     place = write_partition(directory, {0: BATCHES}, name="orders-1")
-    (place / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+    write_topic_id(place, TOPIC_ID_TEXT)
     write_high_watermarks(directory, {("orders", 0): 150, ("orders", 1): 10})
-    (directory / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory)
     return directory
 
 
 def give_metadata(logs: Path, *records: bytes) -> None:
     write_metadata_log(logs, [topic_record("orders"), partition_record(1, 1, (1,)), *records])
-    (logs / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_meta_properties(logs)
 
 
 def absent(*paths: Path) -> list[Finding]:
@@ -95,7 +98,7 @@ def test_the_metadata_say_whether_a_broker_misses_it(
 def test_a_topic_that_was_deleted_is_missed_by_nobody(logs: Path) -> None:
     shutil.rmtree(logs / "orders-1")
     write_metadata_log(logs, [])
-    (logs / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_meta_properties(logs)
     assert [each.severity for each in absent(logs)] == [Severity.INFO]
 
 
@@ -116,7 +119,7 @@ def test_one_that_is_being_moved_here_stands_for_it(logs: Path) -> None:
 
 
 def test_one_in_another_directory_of_the_node_is_not_missed(logs: Path, tmp_path: Path) -> None:
-    (logs / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_meta_properties(logs)
     other = tmp_path / "other"
     write_partition(other, {0: BATCHES}, name="orders-0")
     shutil.copyfile(logs / "meta.properties", other / "meta.properties")
@@ -157,14 +160,14 @@ def test_a_live_broker_is_given_the_time_to_make_the_log_of_a_new_partition(
     (logs / ".kafka_cleanshutdown").unlink(missing_ok=True)
     assert "empty_partition" not in codes()
     log.unlink()
-    (logs / ".kafka_cleanshutdown").touch()
+    mark_clean_shutdown(logs)
     assert "empty_partition" in codes()
 
 
 def test_the_copy_of_a_controller_has_its_meta_properties(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     write_metadata_log(logs, [topic_record("orders")])
-    (logs / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_meta_properties(logs)
     summary = pylog.repair_copy(logs, tmp_path / "copy")
     assert (tmp_path / "copy" / "meta.properties").read_bytes() == (
         logs / "meta.properties"

@@ -9,7 +9,12 @@ import pytest
 
 import pylog
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import segment_path, write_partition
+from tests.support.log_files import (
+    segment_path,
+    write_meta_properties,
+    write_partition,
+    write_topic_id,
+)
 from tests.support.metadata_log import (
     METADATA,
     TOPIC_ID_TEXT,
@@ -27,8 +32,8 @@ def logs(tmp_path: Path) -> Path:
     """Give a node's directory with a log of leader epoch 1; its next leader begins epoch 2."""
     batches = [batch_v2(plain_records(at, 5), leader_epoch=1) for at in range(0, 30, 5)]
     partition = write_partition(tmp_path, {0: batches})
-    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
-    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_topic_id(partition, TOPIC_ID_TEXT)
+    write_meta_properties(tmp_path)
     write_metadata_log(tmp_path, [topic_record("orders"), partition_record(0, 1, (1,))])
     return tmp_path
 

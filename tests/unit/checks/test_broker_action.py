@@ -9,7 +9,7 @@ import pytest
 import pylog
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
 from tests.support.corruption import resealed
-from tests.support.log_files import TIME_ENTRY, segment_path, write_partition
+from tests.support.log_files import TIME_ENTRY, mark_clean_shutdown, segment_path, write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ def directory(tmp_path: Path) -> Path:
 
 def examined(directory: Path, *, is_clean: bool) -> DoctorReport:
     if is_clean:
-        (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(directory.parent)
     return pylog.doctor(directory.parent)
 
 

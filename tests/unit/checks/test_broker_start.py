@@ -10,7 +10,12 @@ import pylog
 from pylog.checks.doctor import doctor
 from pylog.log.log_loader import LogLoading, load_log
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
-from tests.support.log_files import offset_index_bytes, segment_path, write_partition
+from tests.support.log_files import (
+    mark_clean_shutdown,
+    offset_index_bytes,
+    segment_path,
+    write_partition,
+)
 from tests.unit.checks.examined import FIRST, SECOND, THIRD, codes
 
 if TYPE_CHECKING:
@@ -33,7 +38,7 @@ def test_what_a_broker_would_lose(directory: Path) -> None:
 
 def test_a_broker_looks_at_nothing_after_a_clean_stop(directory: Path) -> None:
     segment_path(directory, 10).write_bytes(joined([SECOND[0], with_bad_crc(SECOND[1])]))
-    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory.parent)
     report = pylog.doctor(directory.parent)
     start = report.partitions[0].start
     assert start is not None
@@ -50,7 +55,7 @@ def test_zeros_at_the_end_after_a_clean_stop(directory: Path, zeros: int, code: 
     with segment_path(directory, 20).open("ab") as file:
         file.write(bytes(zeros))
     assert codes(pylog.doctor(directory.parent)) == [("info", "zero_tail")]
-    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory.parent)
     report = pylog.doctor(directory.parent)
     severity = "error" if code == "start_refused" else "warning"
     assert codes(report) == [(severity, code)]
@@ -121,7 +126,7 @@ def test_bytes_after_an_earlier_segment_cost_a_broker_all_later_ones(directory: 
 @pytest.mark.parametrize("beyond", [0, 300], ids=["its torn batch", "beyond the end"])
 def test_records_that_a_broker_overlooks_are_lost(directory: Path, beyond: int) -> None:
     """A broker looks for the end of the log from the last index entry on (tried with 4.3.1)."""
-    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory.parent)
     path = segment_path(directory, 20)
     path.write_bytes(path.read_bytes()[:-10])
     entry = (29, len(THIRD[0].data) + beyond)
@@ -140,7 +145,7 @@ def test_records_that_a_broker_overlooks_are_lost(directory: Path, beyond: int) 
 def test_a_cut_in_a_segment_that_is_not_the_last_one_costs_what_follows_there(
     directory: Path,
 ) -> None:
-    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory.parent)
     segment_path(directory, 10).write_bytes(joined([with_bad_crc(SECOND[0]), SECOND[1]]))
     segment_path(directory, 10, ".index").unlink()
     report = pylog.doctor(directory.parent)
@@ -170,7 +175,7 @@ def test_a_swap_file_that_is_no_whole_segment_takes_the_place_of_one(
     directory: Path, base: int, what: str, *, is_clean: bool
 ) -> None:
     if is_clean:
-        (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(directory.parent)
     content = segment_path(directory, base).read_bytes()
     half = content[: len(content) // 3]
     damaged = content[:-1] + bytes([content[-1] ^ 1])
@@ -193,7 +198,7 @@ def test_a_swap_file_that_is_no_whole_segment_takes_the_place_of_one(
 
 
 def test_a_format_that_does_not_exist_ends_no_broker(directory: Path) -> None:
-    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory.parent)
     path = segment_path(directory, 20)
     content = bytearray(path.read_bytes())
     content[16] = 7
@@ -205,7 +210,7 @@ def test_a_format_that_does_not_exist_ends_no_broker(directory: Path) -> None:
 
 
 def test_an_index_that_leads_to_no_batch_hides_the_last_segment(directory: Path) -> None:
-    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory.parent)
     path = segment_path(directory, 20)
     path.write_bytes(b"." * 50 + path.read_bytes())
     report = pylog.doctor(directory.parent)
@@ -217,7 +222,7 @@ def test_an_index_that_leads_to_no_batch_hides_the_last_segment(directory: Path)
 
 
 def test_a_compaction_that_a_crash_ended_loses_nothing(directory: Path) -> None:
-    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory.parent)
     swap = segment_path(directory, 0, ".log.swap")
     swap.write_bytes(joined([FIRST[0], SECOND[1]]))
     report = pylog.doctor(directory.parent)

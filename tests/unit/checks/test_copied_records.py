@@ -11,7 +11,7 @@ from tests.support.batches import batch_v2, plain_records
 from tests.support.corruption import entries, resealed
 from tests.support.faults.partitions import PARTITION_HARMS, Harmed
 from tests.support.faults.texts import PARTITION_TEXT_HARMS
-from tests.support.log_files import write_high_watermarks, write_partition
+from tests.support.log_files import mark_clean_shutdown, write_high_watermarks, write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,7 +95,7 @@ def test_each_intact_record_is_in_the_copy_or_its_offset_is_named(
     directory, sibling = write(tmp_path / "logs")
     own = intact(directory)
     if is_clean:
-        (tmp_path / "logs" / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(tmp_path / "logs")
     harm[1](Harmed(directory, sibling))
     before = intact(directory)
     summary = pylog.repair_copy(tmp_path / "logs", tmp_path / "copy")

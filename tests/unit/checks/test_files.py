@@ -9,6 +9,7 @@ import pytest
 import pylog
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import (
+    mark_clean_shutdown,
     write_high_watermarks,
     write_log_start_offsets,
     write_partition,
@@ -21,7 +22,7 @@ HIGH_WATERMARK, RECOVERY_POINT = "high_watermark_above_log_end", "recovery_point
 
 
 def write(directory: Path, *, name: str = "orders-0") -> Path:
-    (directory / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory)
     return write_partition(directory, {0: [batch_v2(plain_records(0, 10))]}, name=name)
 
 

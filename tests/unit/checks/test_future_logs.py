@@ -11,7 +11,7 @@ import pytest
 import pylog
 from pylog.results import Severity
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import mark_clean_shutdown, write_partition, write_topic_id
 from tests.support.metadata_log import (
     TOPIC_ID_TEXT,
     partition_record,
@@ -40,7 +40,7 @@ def disks(tmp_path: Path) -> list[Path]:
         disk.mkdir()
         text = f"version=1\nnode.id=1\ncluster.id=c\ndirectory.id={id_text(directory_id)}\n"
         (disk / "meta.properties").write_text(text)
-        (disk / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(disk)
         (disk / "recovery-point-offset-checkpoint").write_text("0\n0\n")
     return found
 
@@ -56,7 +56,7 @@ def write_log(disk: Path, name: str, records: int, *, timestamp: int = 1_000) ->
         batch_v2(plain_records(offset, 5, timestamp=timestamp)) for offset in range(0, records, 5)
     ]
     place = write_partition(disk, {0: batches}, name=name)
-    (place / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+    write_topic_id(place, TOPIC_ID_TEXT)
     return place
 
 

@@ -18,7 +18,13 @@ from pylog.reading.group_records import last_group_records
 from tests.support import group_records
 from tests.support.batches import batch_v2, plain_records
 from tests.support.damage import flip
-from tests.support.log_files import write_log_start_offsets, write_partition
+from tests.support.log_files import (
+    mark_clean_shutdown,
+    write_log_start_offsets,
+    write_meta_properties,
+    write_partition,
+    write_topic_id,
+)
 from tests.support.metadata_log import (
     TOPIC_ID_TEXT,
     partition_record,
@@ -45,7 +51,7 @@ def commit(group: str, offset: int, *, number: int = 0, age_ms: int = 0) -> grou
 
 
 def stopped(root: Path) -> Path:
-    (root / ".kafka_cleanshutdown").touch()
+    mark_clean_shutdown(root)
     return root
 
 
@@ -225,7 +231,7 @@ def test_a_partition_with_a_group_of_two_kinds_is_what_consumers_do_without(
 def test_missing_partitions_are_named_with_how_many_there_are(tmp_path: Path) -> None:
     numbers = (partition_record(number, 1, (1,)) for number in range(4))
     write_metadata_log(tmp_path, [topic_record("__consumer_offsets"), *numbers])
-    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_meta_properties(tmp_path)
     group_records.write_commits(stopped(tmp_path), 1, commit("e", 1))
     [(severity, message)] = severities(tmp_path, "missing_groups")
     assert severity == "info"
@@ -234,18 +240,16 @@ def test_missing_partitions_are_named_with_how_many_there_are(tmp_path: Path) ->
 
 def test_the_groups_of_a_partition_that_is_set_aside_are_named(tmp_path: Path) -> None:
     write_metadata_log(tmp_path, [topic_record("orders"), partition_record(0, 1, (1,))])
-    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_meta_properties(tmp_path)
     group_records.write_commits(stopped(tmp_path), 0, commit("e", 1))
-    (tmp_path / "__consumer_offsets-0" / "partition.metadata").write_text(
-        f"version: 0\ntopic_id: {TOPIC_ID_TEXT[::-1]}"
-    )
+    write_topic_id(tmp_path / "__consumer_offsets-0", TOPIC_ID_TEXT[::-1])
     [stray] = verdict_of(tmp_path).stray_partitions
     assert (stray.name, stray.groups) == ("__consumer_offsets-0", ("e",))
 
 
 def test_no_group_reads_a_copy_that_is_set_aside(tmp_path: Path) -> None:
     write_metadata_log(tmp_path, [topic_record("orders"), partition_record(0, 1, (1,))])
-    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_meta_properties(tmp_path)
     group_records.write_commits(stopped(tmp_path), 0, commit("e", 6))
     topic_id = f"version: 0\ntopic_id: {TOPIC_ID_TEXT}"
     (orders(tmp_path) / "partition.metadata").write_text(topic_id)

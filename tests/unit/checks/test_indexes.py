@@ -12,7 +12,13 @@ from pylog.checks import indexes as index_columns
 from pylog.checks.indexes import read_offset_index, read_time_index
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
 from tests.support.corruption import resealed
-from tests.support.log_files import OFFSET_ENTRY, TIME_ENTRY, segment_path, write_partition
+from tests.support.log_files import (
+    OFFSET_ENTRY,
+    TIME_ENTRY,
+    mark_clean_shutdown,
+    segment_path,
+    write_partition,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +80,7 @@ LAST = BATCHES[-1].last_offset
 @pytest.fixture
 def closed(tmp_path: Path) -> Path:
     """Give a partition of two segments that was closed in order."""
-    (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(tmp_path)
     return write_partition(tmp_path, {0: BATCHES[:6], 12: BATCHES[6:]})
 
 

@@ -8,7 +8,12 @@ import pytest
 
 import pylog
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import (
+    mark_clean_shutdown,
+    write_meta_properties,
+    write_partition,
+    write_topic_id,
+)
 from tests.support.metadata_log import (
     METADATA,
     TOPIC_ID_TEXT,
@@ -29,10 +34,10 @@ LEFT_OUT = pylog.TopicPartition("__cluster_metadata", 0)
 def logs(tmp_path: Path) -> Path:
     directory = tmp_path / "logs"
     place = write_partition(directory, {0: [batch_v2(plain_records(0, 3))]}, name="orders-0")
-    (place / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+    write_topic_id(place, TOPIC_ID_TEXT)
     write_metadata_log(directory, RECORDS)
-    (directory / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
-    (directory / ".kafka_cleanshutdown").write_bytes(b"")
+    write_meta_properties(directory)
+    mark_clean_shutdown(directory)
     return directory
 
 

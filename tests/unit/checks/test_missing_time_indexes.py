@@ -9,7 +9,7 @@ import pytest
 
 import pylog
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import segment_path, write_partition
+from tests.support.log_files import mark_clean_shutdown, segment_path, write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ SEGMENTS = {
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(tmp_path)
     return write_partition(tmp_path, SEGMENTS)
 
 
@@ -63,7 +63,7 @@ def test_the_time_of_the_file_counts_for_a_segment_without_entries(
 
 
 def test_records_without_timestamps_are_not_looked_for(tmp_path: Path) -> None:
-    (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(tmp_path)
     timeless = [each._replace(timestamp=-1) for each in plain_records(0, 5)]
     directory = write_partition(tmp_path, {0: [batch_v2(timeless)], 5: SEGMENTS[5]})
     segment_path(directory, 0, ".timeindex").unlink()

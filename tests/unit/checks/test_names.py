@@ -10,7 +10,7 @@ import pytest
 import pylog
 from pylog.errors import LogStorageError
 from tests.support.batches import batch_v2, crc32c, plain_records
-from tests.support.log_files import segment_path, write_partition
+from tests.support.log_files import mark_clean_shutdown, segment_path, write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ BATCHES = [batch_v2(plain_records(base, 5)) for base in range(0, 30, 5)]
 def directory(tmp_path: Path) -> Path:
     logs = tmp_path / "logs"
     directory = write_partition(logs, {0: BATCHES[:2], 10: BATCHES[2:4], 20: BATCHES[4:]})
-    (logs / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(logs)
     return directory
 
 

@@ -12,7 +12,12 @@ from pylog.checks.doctor import doctor
 from pylog.checks.partition import check_partition
 from pylog.results import Severity
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
-from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
+from tests.support.log_files import (
+    mark_clean_shutdown,
+    segment_path,
+    write_log_start_offsets,
+    write_partition,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +34,7 @@ STATES = ("stray", "delete", "future")
 def logs(tmp_path: Path) -> Path:
     """Give a directory that was shut down cleanly."""
     write_partition(tmp_path, {0: FIRST, 10: SECOND})
-    (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(tmp_path)
     return tmp_path
 
 

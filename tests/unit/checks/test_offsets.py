@@ -9,10 +9,13 @@ import pytest
 import pylog
 from tests.support.batches import Built, Stored, batch_v2, batch_v2_of, plain_records, wrapper
 from tests.support.log_files import (
+    mark_clean_shutdown,
     segment_path,
     write_high_watermarks,
     write_log_start_offsets,
+    write_meta_properties,
     write_partition,
+    write_topic_id,
 )
 from tests.support.metadata_log import (
     BROKER,
@@ -52,7 +55,7 @@ def test_empty_segments_are_what_compaction_leaves_below_what_is_flushed(
         text = f"0\n1\norders 0 {recovery_point}\n"
         (tmp_path / "recovery-point-offset-checkpoint").write_text(text)
     if is_clean:
-        (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(tmp_path)
     codes = wrong(tmp_path)
     if is_clean or recovery_point != 0:
         assert "missing_segment" not in codes
@@ -100,7 +103,7 @@ def test_a_batch_that_cannot_be_decoded_has_its_offsets(tmp_path: Path) -> None:
 
 
 def write_gap(directory: Path) -> Path:
-    (directory / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory)
     batches = {base: [batch_v2(plain_records(base, 5))] for base in (0, 20)}
     partition = write_partition(directory, batches)
     assert wrong(directory) == ["missing_segment"]
@@ -123,8 +126,8 @@ def test_the_metadata_say_that_a_topic_is_compacted(
     tmp_path: Path, resource: int, owner: str, name: str, value: str, *, is_known: bool
 ) -> None:
     partition = write_gap(tmp_path)
-    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
-    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_topic_id(partition, TOPIC_ID_TEXT)
+    write_meta_properties(tmp_path)
     records = [topic_record("orders"), partition_record(0, 1, (1,))]
     write_metadata_log(tmp_path, [*records, config_record(resource, owner, name, value)])
     assert wrong(tmp_path) == ([] if is_known else ["missing_segment"])
@@ -135,9 +138,9 @@ def test_empty_files_are_a_loss_where_the_metadata_say_that_nothing_is_compacted
     tmp_path: Path, policy: str, *, is_lost: bool
 ) -> None:
     partition = write_partition(tmp_path, {0: [], 10: [], 20: [batch_v2(plain_records(20, 5))]})
-    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
-    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
-    (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")
+    write_topic_id(partition, TOPIC_ID_TEXT)
+    write_meta_properties(tmp_path)
+    mark_clean_shutdown(tmp_path)
     records = [topic_record("orders"), partition_record(0, 1, (1,))]
     policy_record = config_record(TOPIC, "orders", "cleanup.policy", policy)
     write_metadata_log(tmp_path, [*records, policy_record])
@@ -157,7 +160,7 @@ def test_the_cleaner_has_a_line_on_another_disk_of_the_node(tmp_path: Path) -> N
     write_gap(disk)
     for each in (disk, other):
         (each / "meta.properties").write_text("version=0\nbroker.id=1\n")
-        (each / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(each)
     write_partition(other, {0: [batch_v2(plain_records(0, 5))]}, name="others-0")
     line = other / "cleaner-offset-checkpoint"
     line.write_text("0\n1\norders 0 25\n")
@@ -186,8 +189,8 @@ def test_a_swap_file_explains_no_gap_where_the_metadata_say_that_records_are_kep
         path = segment_path(partition, 20, suffix)
         path.rename(f"{path}.swap")
     assert wrong(tmp_path) == []
-    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
-    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_topic_id(partition, TOPIC_ID_TEXT)
+    write_meta_properties(tmp_path)
     write_metadata_log(tmp_path, [topic_record("orders"), partition_record(0, 1, (1,))])
     assert wrong(tmp_path) == ["missing_segment"]
 
@@ -215,7 +218,7 @@ def test_its_indexes_show_that_it_was_here(
     if epochs is not None:
         (partition / "leader-epoch-checkpoint").write_text(epochs)
     if is_clean:
-        (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(tmp_path)
     segment_path(partition, 0).unlink()
     [lost] = pylog.doctor(tmp_path).verdict.lost_already
     assert (lost.from_offset, lost.to_offset) == (0, 5)

@@ -13,7 +13,7 @@ import pylog
 from pylog.errors import LogDirectoryError
 from tests.support.batches import batch_v2, plain_records
 from tests.support.faults.permissions import USER, give
-from tests.support.log_files import write_partition
+from tests.support.log_files import mark_clean_shutdown, write_partition
 from tests.support.metadata_log import (
     TOPIC_ID_TEXT,
     feature_record,
@@ -39,7 +39,7 @@ def logs() -> Iterator[Path]:
         place.chmod(0o755)
         directory = write_partition(place / "logs", {0: BATCHES[:1], 5: BATCHES[1:]})
         (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
-        (place / "logs" / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(place / "logs")
         (place / "logs" / ".lock").write_bytes(b"")
         yield place / "logs"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from tests.support.log_files import mark_clean_shutdown
 from tests.support.metadata_log import METADATA, topic_record, write_metadata_log
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def nodes(tmp_path: Path) -> list[Path]:
         write_metadata_log(node, [topic_record("orders")], voters=(1, 2, 3))
         properties = f"version=1\nnode.id={number}\ncluster.id=c\n"
         (node / "meta.properties").write_text(properties)
-        (node / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(node)
         write_state(node, 1, 3)
     return found
 

@@ -17,7 +17,14 @@ from pylog.files.ledger import LedgerEntry, ensure_intact, enter_in_ledger
 from pylog.files.staged_files import JobKey
 from tests.support.batches import COMMIT, batch_v2, joined, marker, plain_records, with_bad_crc
 from tests.support.faults.odd_files import deadline, put
-from tests.support.log_files import segment_path, tree, write_partition
+from tests.support.log_files import (
+    mark_clean_shutdown,
+    segment_path,
+    tree,
+    write_meta_properties,
+    write_partition,
+    write_topic_id,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,9 +37,7 @@ THIRD = [batch_v2(plain_records(o, 5, timestamp=1000 + o)) for o in (20, 25)]
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     directory = write_partition(tmp_path / "source", {0: FIRST, 10: SECOND, 20: THIRD})
-    (directory / "partition.metadata").write_text(
-        "version: 0\ntopic_id: sjhcX-UcQSKqZ9r7sV6gLw", "utf-8"
-    )
+    write_topic_id(directory, "sjhcX-UcQSKqZ9r7sV6gLw")
     (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n", "utf-8")
     segment_path(directory, 0).write_bytes(joined([FIRST[0], with_bad_crc(FIRST[1])]))
     return tmp_path / "source"
@@ -273,7 +278,7 @@ class TestSeveralLogDirectories:
         other = tmp_path / "mount" / "data"
         write_partition(other, {0: FIRST, 10: SECOND}, name="clicks-0")
         for each in (source, other):
-            (each / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+            write_meta_properties(each)
             (each / "replication-offset-checkpoint").write_text("0\n1\nclicks 0 20\n")
         return source, other
 
@@ -331,7 +336,7 @@ class TestTheEndOfALog:
     ) -> None:
         self.write_ends(source, 20)
         if is_clean:
-            (source / ".kafka_cleanshutdown").write_bytes(b"")
+            mark_clean_shutdown(source)
         summary = pylog.repair_copy(source, target)
         [partition] = summary.partitions
         assert partition.missing == []
@@ -347,7 +352,7 @@ class TestTheEndOfALog:
 
     def test_several_files_are_believed_against_one(self, source: Path, target: Path) -> None:
         self.write_ends(source, 40)
-        (source / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(source)
         [partition] = pylog.repair_copy(source, target).partitions
         assert partition.missing == [(20, 40)]
         assert partition.doubt is not None

@@ -9,7 +9,7 @@ import pylog
 from pylog.checks.repeated_batches import first_repeated
 from pylog.reading.damage import DamagedRange
 from tests.support.batches import batch_v2, joined, plain_records
-from tests.support.log_files import segment_path, write_partition
+from tests.support.log_files import mark_clean_shutdown, segment_path, write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,7 @@ def test_batches_that_come_again_are_served_with_their_offsets(
     again = joined([*FIRST, FIRST[1], FIRST[1]])
     segment_path(directory, 0).write_bytes(again)
     if is_clean:
-        (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(directory.parent)
     report = pylog.doctor(directory.parent)
     [finding] = report.findings
     assert (finding.severity, finding.code) == ("warning", "repeated_batches")
@@ -49,7 +49,7 @@ def test_a_batch_whose_offset_went_back_is_no_repetition_where_others_are_missin
 ) -> None:
     lower = batch_v2(plain_records(2, 5, timestamp=1_005))
     segment_path(directory, 0).write_bytes(joined([FIRST[0], lower]))
-    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory.parent)
     report = pylog.doctor(directory.parent)
     [finding] = [each for each in report.findings if each.code == "damaged_batches"]
     assert finding.next_offset == 5

@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from tests.support.batches import Built, Stored, batch_v2, plain_records, wrapper
-from tests.support.log_files import write_partition
+from tests.support.log_files import mark_clean_shutdown, write_partition
 from tests.support.metadata_log import (
     TOPIC_ID_TEXT,
     partition_record,
@@ -157,7 +157,7 @@ class TestWhoLeads:
             (each / "orders-0" / "partition.metadata").write_text(text)
             write_metadata_log(each, records, voters=(1, 2))
         if is_clean:
-            (first / ".kafka_cleanshutdown").write_bytes(b"")
+            mark_clean_shutdown(first)
         [finding] = [each for each in found(first, second) if each.code == "replica_behind"]
         loses = pylog.doctor(first, second).verdict.loses_records
         assert bool(loses) == (finding.severity == "warning")

@@ -11,7 +11,12 @@ import pylog
 from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.corruption import entries
 from tests.support.damage import with_base_offset
-from tests.support.log_files import segment_path, write_partition
+from tests.support.log_files import (
+    mark_clean_shutdown,
+    segment_path,
+    write_meta_properties,
+    write_partition,
+)
 from tests.support.metadata_log import (
     METADATA,
     TOPIC_ID_TEXT,
@@ -150,7 +155,7 @@ def test_a_lost_first_segment_is_a_loss(source: Path, *, is_clean: bool, severit
     path = segment_path(source / "orders-0", 0)
     path.rename(f"{path}.deleted")
     if is_clean:
-        (source / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(source)
     [finding] = [each for each in pylog.doctor(source).findings if each.code == "missing_segment"]
     assert (finding.severity, finding.next_offset, finding.end_offset) == (severity, 0, 10)
     assert finding.message.endswith(f"; {path.name}.deleted may hold what is missing")
@@ -171,7 +176,7 @@ class TestOfANode:
         for number in range(2):
             text = f"version: 0\ntopic_id: {TOPIC_ID_TEXT}"
             (source / f"orders-{number}" / "partition.metadata").write_text(text)
-        (source / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+        write_meta_properties(source)
         return source
 
     @pytest.mark.parametrize(

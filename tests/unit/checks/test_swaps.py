@@ -8,7 +8,13 @@ import pytest
 
 import pylog
 from tests.support.batches import batch_v2, joined, plain_records
-from tests.support.log_files import segment_path, write_partition
+from tests.support.log_files import (
+    mark_clean_shutdown,
+    segment_path,
+    write_meta_properties,
+    write_partition,
+    write_topic_id,
+)
 from tests.support.metadata_log import (
     TOPIC_ID_TEXT,
     partition_record,
@@ -32,7 +38,7 @@ def logs(tmp_path: Path) -> Path:
     write_partition(tmp_path / "logs", {0: BATCHES[:2], 10: BATCHES[2:4], 20: BATCHES[4:]})
     checkpoint = "0\n1\norders 0 30\n"
     (tmp_path / "logs" / "recovery-point-offset-checkpoint").write_text(checkpoint)
-    (tmp_path / "logs" / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(tmp_path / "logs")
     return tmp_path / "logs"
 
 
@@ -195,8 +201,8 @@ class TestDeleted:
 def test_segments_after_it_are_not_lost_by_what_the_replaced_file_said(logs: Path) -> None:
     put(logs, 0, joined(BATCHES[:2]))
     segment_path(logs / "orders-0", 0).write_bytes(joined(BATCHES[4:]))  # another segment's
-    (logs / "orders-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
-    (logs / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_topic_id(logs / "orders-0", TOPIC_ID_TEXT)
+    write_meta_properties(logs)
     write_metadata_log(logs, [topic_record("orders"), partition_record(0, 1, (1,))])
     assert lost(logs) == []
 

@@ -13,6 +13,7 @@ from tests.support.damage import flip
 from tests.support.log_files import (
     TRANSACTION_ENTRY,
     Transactions,
+    mark_clean_shutdown,
     segment_path,
     write_high_watermarks,
     write_partition,
@@ -46,7 +47,7 @@ AGAIN = [data(8), marker(11, ABORT, producer_id=PRODUCER)]
 
 def write(directory: Path, first: Sequence[Built], second: Sequence[Built]) -> Path:
     """Write a log of two segments that was closed in order."""
-    (directory / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(directory)
     segments = {each[0].base_offset: each for each in (first, second)}
     partition = write_partition(directory, segments)
     known = Transactions([*first, *second])

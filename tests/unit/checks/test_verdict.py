@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from tests.support.log_files import segment_path
+from tests.support.log_files import segment_path, write_topic_id
 from tests.support.metadata_log import TOPIC_ID_TEXT
 from tests.unit.checks.two_disks import disks_in, node_with_two_disks
 
@@ -48,7 +48,7 @@ def test_a_partition_is_set_aside_in_a_directory_that_may_be_offline_by_then(
 ) -> None:
     for name in ("orders-1", "orders-2"):
         (disks[1] / name / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
-    (disks[1] / "orders-2" / "partition.metadata").write_text(f"version: 0\ntopic_id: {OTHER_ID}")
+    write_topic_id(disks[1] / "orders-2", OTHER_ID)
     verdict = pylog.doctor(*disks).verdict
     assert (verdict.would_start, [each.name for each in verdict.stray_partitions]) == (
         True,

@@ -6,7 +6,7 @@ import base64
 from typing import TYPE_CHECKING
 
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import mark_clean_shutdown, write_partition, write_topic_id
 from tests.support.metadata_log import (
     TOPIC_ID_TEXT,
     partition_record,
@@ -35,12 +35,12 @@ def disks_in(directory: Path) -> list[Path]:
         text = base64.urlsafe_b64encode(directory_id).decode().rstrip("=")
         properties = f"version=1\nnode.id=1\ncluster.id=c\ndirectory.id={text}\n"
         (disk / "meta.properties").write_text(properties)
-        (disk / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(disk)
         (disk / "recovery-point-offset-checkpoint").write_text("0\n0\n")
     for number, place in enumerate(PLACES):
         segments = {base: [batch_v2(plain_records(base, 3))] for base in (0, 3, 6)}
         partition = write_partition(found[place], segments, name=f"orders-{number}")
-        (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+        write_topic_id(partition, TOPIC_ID_TEXT)
     records = [
         register_broker_record(1, IDS),
         topic_record("orders"),

@@ -9,16 +9,12 @@ import pytest
 from pylog.cli import progress
 from pylog.cli.main import run
 from pylog.cli.progress import ProgressBar
+from tests.unit.cli.conftest import Terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.golden import GoldenRoot
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def test_nothing_is_shown_in_the_first_second(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,17 +10,13 @@ import pytest
 
 from pylog.cli.main import COMMANDS, load_command
 from pylog.cli.style import OutputTraits
+from tests.unit.cli.conftest import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.unit.cli.conftest import Outcome
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.mark.parametrize(

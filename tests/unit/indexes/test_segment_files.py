@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pylog.errors import LogSegmentOffsetOverflowError
@@ -13,19 +11,11 @@ from tests.unit.log.made_segment import (
     all_offsets,
     append,
     batch,
+    made,
     offsets_read,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[Fixture]:
-    made = Fixture(tmp_path)
-    yield made
-    made.close()
+__all__ = ["made"]
 
 
 def test_all_files_are_renamed_together_and_stay_open(made: Fixture) -> None:

@@ -7,12 +7,14 @@ import json
 import logging
 from typing import TYPE_CHECKING
 
+import pytest
+
+from pylog_jobs import job
 from pylog_jobs.job import Job, Outcome, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pytest
     from pyspark.sql import SparkSession
 
     from pylog_jobs.stop_request import StopRequest
@@ -85,3 +87,11 @@ def several(
 def summaries_of(capsys: pytest.CaptureFixture[str]) -> tuple[list[dict[str, object]], list[str]]:
     out, err = capsys.readouterr()
     return [json.loads(line) for line in out.splitlines()], err.splitlines()
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> FakeSession:
+    session = FakeSession()
+    monkeypatch.setattr(job, "spark_session", lambda name, master: session)
+    monkeypatch.setattr(job, "separate_session", lambda spark: spark)
+    return session

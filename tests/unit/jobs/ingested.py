@@ -6,8 +6,10 @@ import datetime as dt
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import pylog
-from pylog_jobs import ingest
+from pylog_jobs import clock, ingest
 from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.ingest import IngestParameters
 from pylog_jobs.ingest_config import read_ingest_config
@@ -64,3 +66,16 @@ def run(
 def rows_of(folder: Path, topic: str = "orders") -> list[dict[str, Any]]:
     rows = pylog.scan(folder / "logs", topics=topic).to_table().to_pylist()
     return sorted(rows, key=lambda row: (row["key"] or b"", row["offset"]))
+
+
+@pytest.fixture(autouse=True)
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have all windows of these tests be over."""
+    monkeypatch.setattr(clock, "now", lambda: dt.datetime(2026, 12, 1, tzinfo=dt.UTC))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text(CSV, "utf-8")
+    return tmp_path

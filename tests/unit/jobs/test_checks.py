@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 pytestmark = NEEDS_SPARK
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "in").mkdir()
-    return tmp_path
-
-
 @pytest.mark.thorough(one_in=3)
 @pytest.mark.parametrize(
     ("checks", "message"),

@@ -24,8 +24,8 @@ from tests.support.codecs import compress
 from tests.support.log_files import write_high_watermarks, write_partition
 from tests.support.spark_session import NEEDS_SPARK
 from tests.unit.cleaner.cleaning_jobs import contents, left_over
-from tests.unit.jobs.cleaned import parsed
-from tests.unit.writing.test_compaction import NOW_MS, make_topic, rows
+from tests.unit.jobs.cleaned import logs, parsed
+from tests.unit.writing.test_compaction import NOW_MS, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,19 +34,14 @@ if TYPE_CHECKING:
 
     from pylog_jobs.job import Outcome
 
+__all__ = ["logs"]
+
+
 pytestmark = NEEDS_SPARK
 
 
 def run_compact(spark: SparkSession, path: Path, *arguments: str) -> Outcome:
     return compact.run(spark, compact.prepare(parsed(compact, path, *arguments)))
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    make_topic(tmp_path / "logs", "foo", 200)
-    for number in range(20):
-        make_topic(tmp_path / "logs", f"small{number}", 120)
-    return tmp_path / "logs"
 
 
 def test_partitions_that_share_tasks_are_compacted_as_without_spark(

@@ -19,14 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pylog_jobs.job import Outcome
-    from tests.support.golden import GoldenRoot
 
 pytestmark = NEEDS_SPARK
-
-
-@pytest.fixture
-def source(golden_root: GoldenRoot) -> Path:
-    return golden_root.case("4.3.0/internal-logdir")
 
 
 def run_extract(spark: SparkSession, *arguments: object) -> Outcome:

@@ -31,12 +31,6 @@ SEED = 7_300
 SCHEDULES = 30
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "in").mkdir()
-    return tmp_path
-
-
 def test_each_run_reads_what_is_new_and_rows_that_come_late_once(
     session: SparkSession, folder: Path
 ) -> None:

@@ -20,27 +20,17 @@ from pylog_jobs.record_frame import MissingInputError
 from pylog_jobs.run_window import RunWindow
 from pylog_jobs.secret_values import SecretValues
 from tests.support.spark_session import NEEDS_SPARK
-from tests.unit.jobs.ingested import CSV, RECORD, SOURCE, TARGET, rows_of, run
+from tests.unit.jobs.ingested import CSV, RECORD, SOURCE, TARGET, folder, later, rows_of, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
+__all__ = ["folder", "later"]
+
+
 pytestmark = NEEDS_SPARK
-
-
-@pytest.fixture(autouse=True)
-def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have all windows of these tests be over."""
-    monkeypatch.setattr(clock, "now", lambda: dt.datetime(2026, 12, 1, tzinfo=dt.UTC))
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.csv").write_text(CSV, "utf-8")
-    return tmp_path
 
 
 def test_a_table_becomes_records(session: SparkSession, folder: Path) -> None:

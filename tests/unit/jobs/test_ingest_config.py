@@ -164,48 +164,6 @@ def test_what_is_left_out_is_left_to_the_data_source(tmp_path: Path) -> None:
             "[target]: 'or/ders' is not a topic name: ",
         ),
         (
-            SOURCE + RECORD + TARGET + "partitions = 0\n",
-            "[target]: partitions is 0, expected at least 1",
-        ),
-        (
-            SOURCE + RECORD + TARGET + "partitions = true\n",
-            "[target]: partitions is True, expected a whole number",
-        ),
-        (
-            SOURCE + RECORD + TARGET + 'compression = "zst"\n',
-            (
-                "[target]: compression is 'zst', expected one of none, gzip, snappy, lz4, zstd; "
-                "did you mean 'zstd'?"
-            ),
-        ),
-        (
-            SOURCE + RECORD + TARGET + "properties.retention.mss = 1\n",
-            (
-                "[target]: properties: retention.mss is not a property of a topic; did you mean "
-                "retention.ms?"
-            ),
-        ),
-        (
-            SOURCE + RECORD + TARGET + 'compression = "zstd"\nlevel = 99\n',
-            "[target]: zstd level is 99, expected ",
-        ),
-        (
-            SOURCE + RECORD + TARGET + "level = 3\n",
-            "[target]: compression none has no levels, 3 was given",
-        ),
-        (
-            SOURCE + RECORD + TARGET + "partitions = 100001\n",
-            "[target]: a topic has 1 to 100000 partitions, not 100001",
-        ),
-        (
-            SOURCE + RECORD + TARGET + "batch_size_bytes = 99999999999999999999\n",
-            "[target]: option batchSizeBytes ",
-        ),
-        (
-            SOURCE + RECORD + TARGET + 'partitioner = "random"\n',
-            "[target]: option partitioner is 'random', expected ",
-        ),
-        (
             SOURCE + RECORD + TARGET.replace("/data/logs", "s3://bucket/logs"),
             "[target]: path 's3://bucket/logs' is in an object store; ",
         ),
@@ -230,10 +188,6 @@ def test_what_is_left_out_is_left_to_the_data_source(tmp_path: Path) -> None:
             "[record]: avro_schema is not JSON: ",
         ),
         (
-            SOURCE + RECORD + TARGET + "[checks]\nmin_rows = 3\nmax_rows = 2\n",
-            "[checks]: min_rows is 3, and max_rows 2: no run can have both",
-        ),
-        (
             SOURCE.replace('"/in/{date}.csv"', '["/a", "/b"]')
             + RECORD
             + TARGET
@@ -256,49 +210,77 @@ def test_what_is_left_out_is_left_to_the_data_source(tmp_path: Path) -> None:
             SOURCE + "options.password = '${vault:x}'\n" + RECORD + TARGET,
             "[source]: options.password: ${vault:x} is no secret: these are ${env:NAME} and ",
         ),
-        (
-            SOURCE + RECORD + TARGET + 'commit_timeout = "99999999999 hours"\n',
-            "[target]: commit_timeout is '99999999999 hours', expected a duration such as ",
-        ),
-        (
-            SOURCE + RECORD + TARGET + 'commit_timeout = "soon"\n',
-            "[target]: commit_timeout is 'soon', expected a duration such as ",
-        ),
-        (
-            SOURCE + RECORD + TARGET + 'job_id = "orders-{day}"\n',
-            "[target]: job_id has '{day}'; the placeholders are {date}, {hour}, {start}, {end} ",
-        ),
-        (
-            SOURCE
-            + RECORD
-            + TARGET
-            + 'job_id = "x"\n[trigger]\nkind = "interval"\ncheckpoint = "/c"\n',
-            '[target]: job_id is for kind = "batch"; a stream is known by its checkpoint',
-        ),
-        (
-            SOURCE + RECORD + TARGET + '[trigger]\nkind = "available_now"\n',
-            "[trigger]: checkpoint is missing: a stream keeps there how far it is",
-        ),
-        (
-            SOURCE + RECORD + TARGET + '[trigger]\ncheckpoint = "/c"\n',
-            '[trigger]: checkpoint belongs to a stream, and kind is "batch"',
-        ),
-        (
-            SOURCE + RECORD + TARGET + '[trigger]\ninterval = "1 minute"\n',
-            '[trigger]: interval belongs to kind = "interval"',
-        ),
-        (
-            SOURCE
-            + RECORD
-            + TARGET
-            + '[trigger]\nkind = "interval"\ncheckpoint = "/c"\ninterval = "0 seconds"\n',
-            "[trigger]: interval is '0 seconds', expected a duration such as ",
-        ),
     ],
 )
 def test_a_mistake_is_named_with_table_and_key(tmp_path: Path, text: str, expected: str) -> None:
     line = refusal(tmp_path, text)
     assert line.removeprefix(f"{tmp_path}/ingest.toml ").startswith(expected), line
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("partitions = 0", "[target]: partitions is 0, expected at least 1"),
+        ("partitions = true", "[target]: partitions is True, expected a whole number"),
+        (
+            'compression = "zst"',
+            (
+                "[target]: compression is 'zst', expected one of none, gzip, snappy, lz4, zstd; "
+                "did you mean 'zstd'?"
+            ),
+        ),
+        (
+            "properties.retention.mss = 1",
+            (
+                "[target]: properties: retention.mss is not a property of a topic; did you mean "
+                "retention.ms?"
+            ),
+        ),
+        ('compression = "zstd"\nlevel = 99', "[target]: zstd level is 99, expected "),
+        ("level = 3", "[target]: compression none has no levels, 3 was given"),
+        ("partitions = 100001", "[target]: a topic has 1 to 100000 partitions, not 100001"),
+        ("batch_size_bytes = 99999999999999999999", "[target]: option batchSizeBytes "),
+        ('partitioner = "random"', "[target]: option partitioner is 'random', expected "),
+        (
+            "[checks]\nmin_rows = 3\nmax_rows = 2",
+            "[checks]: min_rows is 3, and max_rows 2: no run can have both",
+        ),
+        (
+            'commit_timeout = "99999999999 hours"',
+            "[target]: commit_timeout is '99999999999 hours', expected a duration such as ",
+        ),
+        (
+            'commit_timeout = "soon"',
+            "[target]: commit_timeout is 'soon', expected a duration such as ",
+        ),
+        (
+            'job_id = "orders-{day}"',
+            "[target]: job_id has '{day}'; the placeholders are {date}, {hour}, {start}, {end} ",
+        ),
+        (
+            'job_id = "x"\n[trigger]\nkind = "interval"\ncheckpoint = "/c"',
+            '[target]: job_id is for kind = "batch"; a stream is known by its checkpoint',
+        ),
+        (
+            '[trigger]\nkind = "available_now"',
+            "[trigger]: checkpoint is missing: a stream keeps there how far it is",
+        ),
+        (
+            '[trigger]\ncheckpoint = "/c"',
+            '[trigger]: checkpoint belongs to a stream, and kind is "batch"',
+        ),
+        ('[trigger]\ninterval = "1 minute"', '[trigger]: interval belongs to kind = "interval"'),
+        (
+            '[trigger]\nkind = "interval"\ncheckpoint = "/c"\ninterval = "0 seconds"',
+            "[trigger]: interval is '0 seconds', expected a duration such as ",
+        ),
+    ],
+)
+def test_a_mistake_after_what_is_right_is_named_with_table_and_key(
+    tmp_path: Path, more: str, expected: str
+) -> None:
+    line = refusal(tmp_path, SOURCE + RECORD + TARGET + more + "\n")
+    assert line.startswith(expected), line
 
 
 @pytest.mark.parametrize(

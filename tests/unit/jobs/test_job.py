@@ -15,23 +15,24 @@ from pylog_jobs import job, stop_request
 from pylog_jobs.exit_status import DONE, FAILED, UNUSABLE
 from pylog_jobs.job import JobFailedError, Outcome, UsageError
 from pylog_jobs.stop_request import StoppedError, StopRequest
-from tests.unit.jobs.fake_sessions import FakeSession, sample, several, summaries_of, summary_of
+from tests.unit.jobs.fake_sessions import (
+    FakeSession,
+    sample,
+    session,
+    several,
+    summaries_of,
+    summary_of,
+)
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
     from pathlib import Path
 
+__all__ = ["session"]
+
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (INFO|WARNING|ERROR) sample: [^\n]*\n")
-
-
-@pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> FakeSession:
-    session = FakeSession()
-    monkeypatch.setattr(job, "spark_session", lambda name, master: session)
-    monkeypatch.setattr(job, "separate_session", lambda spark: spark)
-    return session
 
 
 def raising(error: Exception) -> Callable[[], Outcome]:

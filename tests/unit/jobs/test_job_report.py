@@ -14,7 +14,14 @@ import pylog
 from pylog_jobs import job
 from pylog_jobs.exit_status import DONE, FAILED, UNUSABLE
 from pylog_jobs.job import Job, JobFailedError, Outcome
-from tests.unit.jobs.fake_sessions import FakeSession, sample, several, summaries_of, summary_of
+from tests.unit.jobs.fake_sessions import (
+    FakeSession,
+    sample,
+    session,
+    several,
+    summaries_of,
+    summary_of,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -24,13 +31,7 @@ if TYPE_CHECKING:
 
     from pylog_jobs.stop_request import StopRequest
 
-
-@pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> FakeSession:
-    session = FakeSession()
-    monkeypatch.setattr(job, "spark_session", lambda name, master: session)
-    monkeypatch.setattr(job, "separate_session", lambda spark: spark)
-    return session
+__all__ = ["session"]
 
 
 def test_secrets_are_in_nothing_that_a_run_tells(

@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 pytestmark = NEEDS_SPARK
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "in").mkdir()
-    return tmp_path
-
-
 @pytest.mark.parametrize("column", ["at", "local", "day"])
 def test_rows_of_the_future_wait(session: SparkSession, folder: Path, column: str) -> None:
     by_time = f'[incremental]\ncolumn = "{column}"\nlag = "0s"\n'

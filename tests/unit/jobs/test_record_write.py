@@ -6,16 +6,18 @@ import datetime as dt
 import json
 from typing import TYPE_CHECKING
 
-import pytest
-
-from pylog_jobs import clock, ingest
+from pylog_jobs import ingest
 from tests.support.spark_session import NEEDS_SPARK
-from tests.unit.jobs.ingested import CSV, RECORD, SOURCE, TARGET, rows_of, run
+from tests.unit.jobs.ingested import RECORD, SOURCE, TARGET, folder, later, rows_of, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
     from pyspark.sql import SparkSession
+
+__all__ = ["folder", "later"]
+
 
 pytestmark = NEEDS_SPARK
 TRIGGER = """
@@ -23,19 +25,6 @@ TRIGGER = """
 kind = "available_now"
 checkpoint = "{folder}/checkpoint"
 """
-
-
-@pytest.fixture(autouse=True)
-def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have all windows of these tests be over."""
-    monkeypatch.setattr(clock, "now", lambda: dt.datetime(2026, 12, 1, tzinfo=dt.UTC))
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.csv").write_text(CSV, "utf-8")
-    return tmp_path
 
 
 def test_another_run_of_the_same_day_writes_nothing_and_one_of_the_next_day_does(

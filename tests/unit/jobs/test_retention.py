@@ -13,8 +13,8 @@ from pylog_jobs.cleanup import parameters_of
 from pylog_jobs.job import UsageError
 from tests.support.spark_session import NEEDS_SPARK
 from tests.unit.cleaner.cleaning_jobs import contents
-from tests.unit.jobs.cleaned import parsed
-from tests.unit.writing.test_compaction import NOW_MS, make_topic
+from tests.unit.jobs.cleaned import logs, parsed
+from tests.unit.writing.test_compaction import NOW_MS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,20 +23,15 @@ if TYPE_CHECKING:
 
     from pylog_jobs.job import Outcome
 
+__all__ = ["logs"]
+
+
 pytestmark = NEEDS_SPARK
 
 
 def run_retention(spark: SparkSession, path: Path, *arguments: str) -> Outcome:
     parameters = parameters_of(parsed(retention, path, *arguments))
     return retention.run(spark, parameters)
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    make_topic(tmp_path / "logs", "foo", 200)
-    for number in range(20):
-        make_topic(tmp_path / "logs", f"small{number}", 120)
-    return tmp_path / "logs"
 
 
 def test_retention_removes_what_the_library_removes(

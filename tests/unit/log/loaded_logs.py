@@ -6,6 +6,8 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.files.durable_io import DurableIO
 from pylog.log.log_context import LogContext
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from tests.unit.log.owned_log import OwnedLog
 
 BATCH_BYTES = 70  # of one record with a value of two bytes
 THREE_BATCHES = LogConfig(
@@ -71,3 +72,12 @@ def file_of(owned: OwnedLog, base_offset: int, suffix: str) -> Path:
 
 def values(owned: OwnedLog) -> list[bytes | None]:
     return [record.value for record in owned.all_records()]
+
+
+@pytest.fixture
+def owned(tmp_path: Path) -> OwnedLog:
+    """Twelve records in four segments: 0, 3, 6, 9."""
+    owned = OwnedLog(tmp_path, THREE_BATCHES)
+    fill(owned, range(12))
+    assert owned.base_offsets == [0, 3, 6, 9]
+    return owned

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pylog.config import LogConfig
 from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import SegmentTarget
@@ -18,6 +20,7 @@ from tests.support.batches import Stored, batch_v2
 from tests.unit.log.owned_log import records_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 TOPIC_PARTITION = TopicPartition("topic", 0)
@@ -114,3 +117,10 @@ def offset_entries(segment: LogSegment) -> list[OffsetPosition]:
 
 def time_entries(segment: LogSegment) -> list[TimestampOffset]:
     return [segment.time_index.entry(slot) for slot in range(segment.time_index.entries)]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Fixture]:
+    made = Fixture(tmp_path)
+    yield made
+    made.close()

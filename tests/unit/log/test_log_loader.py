@@ -28,6 +28,7 @@ from tests.unit.log.loaded_logs import (
     fill,
     load,
     names,
+    owned,
     values,
 )
 from tests.unit.log.owned_log import ABORT, NOW_MS, OwnedLog, Transactional, one_batch, records_in
@@ -35,6 +36,8 @@ from tests.unit.log.owned_log import ABORT, NOW_MS, OwnedLog, Transactional, one
 if TYPE_CHECKING:
     from pylog.log.log_loader import LogLoading
     from pylog.log.unified_log import UnifiedLog
+
+__all__ = ["owned"]
 
 
 def recovered(loading: LogLoading) -> list[int]:
@@ -49,15 +52,6 @@ def index_entries(log: UnifiedLog) -> list[tuple[list[object], list[object]]]:
         )
         for each in log.segments
     ]
-
-
-@pytest.fixture
-def owned(tmp_path: Path) -> OwnedLog:
-    """Twelve records in four segments: 0, 3, 6, 9."""
-    owned = OwnedLog(tmp_path, THREE_BATCHES)
-    fill(owned, range(12))
-    assert owned.base_offsets == [0, 3, 6, 9]
-    return owned
 
 
 @pytest.fixture

@@ -5,8 +5,6 @@ The cases are those of Kafka's LogSegmentTest; ``tests/kafka_tests.md`` says whi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pylog.errors import LogSegmentOffsetOverflowError, SegmentVanishedError
@@ -22,24 +20,17 @@ from tests.unit.log.made_segment import (
     all_offsets,
     append,
     batch,
+    made,
     offset_entries,
     offsets_read,
     time_entries,
 )
 from tests.unit.log.owned_log import records_in
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+__all__ = ["made"]
+
 
 TWO_LETTERS_BYTES = 77
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[Fixture]:
-    made = Fixture(tmp_path)
-    yield made
-    made.close()
 
 
 # ---- reading

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,21 +19,13 @@ from tests.unit.log.made_segment import (
     all_offsets,
     append,
     batch,
+    made,
     offset_entries,
     time_entries,
 )
 from tests.unit.log.owned_log import records_in
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[Fixture]:
-    made = Fixture(tmp_path)
-    yield made
-    made.close()
+__all__ = ["made"]
 
 
 def test_recovery_mends_an_offset_index(made: Fixture) -> None:

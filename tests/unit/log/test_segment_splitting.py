@@ -13,20 +13,13 @@ from pylog.errors import KafkaStorageError
 from tests.support.batches import COMMIT, Stored, marker, wrapper
 from tests.support.crash_replay import Kind
 from tests.support.recording_io import Fault, FaultyIO
-from tests.unit.log.loaded_logs import INT32_MAX, THREE_BATCHES, file_of, fill, load, names
+from tests.unit.log.loaded_logs import INT32_MAX, file_of, load, names, owned
 from tests.unit.log.owned_log import ABORT, NOW_MS, OwnedLog, one_batch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-@pytest.fixture
-def owned(tmp_path: Path) -> OwnedLog:
-    """Twelve records in four segments: 0, 3, 6, 9."""
-    owned = OwnedLog(tmp_path, THREE_BATCHES)
-    fill(owned, range(12))
-    assert owned.base_offsets == [0, 3, 6, 9]
-    return owned
+__all__ = ["owned"]
 
 
 OVERFLOWING = [0, 5, INT32_MAX, INT32_MAX + 1, INT32_MAX + 7, 2 * INT32_MAX + 9]

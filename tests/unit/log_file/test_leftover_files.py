@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.errors import UnexpectedFileError
-from tests.unit.log.loaded_logs import THREE_BATCHES, file_of, fill, load, names, values
+from tests.unit.log.loaded_logs import file_of, load, names, owned, values
 from tests.unit.log.owned_log import OwnedLog, one_batch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-@pytest.fixture
-def owned(tmp_path: Path) -> OwnedLog:
-    """Twelve records in four segments: 0, 3, 6, 9."""
-    owned = OwnedLog(tmp_path, THREE_BATCHES)
-    fill(owned, range(12))
-    assert owned.base_offsets == [0, 3, 6, 9]
-    return owned
+__all__ = ["owned"]
 
 
 def test_indexes_without_a_log_are_removed(owned: OwnedLog) -> None:

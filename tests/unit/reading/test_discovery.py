@@ -10,7 +10,7 @@ import pylog
 from pylog.errors import LogDirectoryError
 from pylog.reading.discovery import PartitionDirectory, discover_all, discover_partitions
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_partition, write_topic_id
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,9 +88,7 @@ def test_what_is_not_kafkas_is_passed_over(tmp_path: Path) -> None:
 def test_a_partition_without_segments_yet_is_there(tmp_path: Path) -> None:
     make(tmp_path, "orders-0")
     (tmp_path / "orders-1").mkdir()
-    (tmp_path / "orders-1" / "partition.metadata").write_text(
-        "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg"
-    )
+    write_topic_id(tmp_path / "orders-1", "AAAAAAAAAAAAAAAAAAAAAg")
     assert discovered(tmp_path) == [("orders", 0, ""), ("orders", 1, "")]
     view = pylog.open_directory(tmp_path)["orders", 1]
     assert (view.log_start_offset, view.log_end_offset) == (0, 0)

@@ -25,10 +25,6 @@ def chosen(*paths: Path, **choice: Any) -> dict[str, list[int]]:  # noqa: ANN401
     return choose_partitions(pylog.open_directory(*paths), **choice)
 
 
-def test_all_but_internal_topics_are_read_by_default(log_directory: Path) -> None:
-    assert chosen(log_directory) == {"orders": [0, 1], "web": [0]}
-
-
 def test_topics_are_chosen_by_name(log_directory: Path) -> None:
     assert chosen(log_directory, topics=["orders", "web"]) == {"orders": [0, 1], "web": [0]}
     assert chosen(log_directory, topics=["web"]) == {"web": [0]}
@@ -72,16 +68,6 @@ def test_a_pattern_that_no_topic_matches_is_an_error(log_directory: Path) -> Non
         match=r"no topic here matches the pattern 'consumer'; topics found: __consumer_offsets",
     ):
         chosen(log_directory, pattern="consumer")
-
-
-def test_names_and_a_pattern_are_one_way_too_many(log_directory: Path) -> None:
-    with pytest.raises(ValueError, match="give only one of topics"):
-        chosen(log_directory, topics=["web"], pattern="web")
-
-
-def test_an_unknown_topic_is_reported_with_the_nearest_name(log_directory: Path) -> None:
-    with pytest.raises(UnknownTopicOrPartitionError, match=r"did you mean 'orders'"):
-        chosen(log_directory, topics=["order"])
 
 
 def test_only_internal_topics_need_a_name(tmp_path: Path) -> None:

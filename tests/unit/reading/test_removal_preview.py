@@ -13,6 +13,7 @@ import pylog
 from pylog.files.durable_io import DurableIO
 from pylog.files.high_watermarks import mark_as_own
 from tests.support.log_files import (
+    mark_clean_shutdown,
     tree,
     write_high_watermarks,
     write_log_start_offsets,
@@ -62,7 +63,7 @@ def random_directory(directory: Path, seed: int) -> tuple[dict[str, str], int]:
         if drawn.random() < 0.3:  # it has lost entries
             os.truncate(path, min(path.stat().st_size, drawn.choice([0, 12, 24])))
     if drawn.random() < 0.5:
-        (directory / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(directory)
     elif drawn.random() < 0.5:
         text = f"0\n1\nt 0 {drawn.randint(0, offset)}\n"
         (directory / "recovery-point-offset-checkpoint").write_text(text)

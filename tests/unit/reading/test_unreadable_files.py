@@ -21,7 +21,7 @@ from tests.support.batches import (
     plain_records,
 )
 from tests.support.faults.odd_files import LINKS, NOT_READABLE, deadline, put
-from tests.support.log_files import Transactions, segment_path, write_partition
+from tests.support.log_files import Transactions, segment_path, write_partition, write_topic_id
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -258,9 +258,7 @@ def test_index_files_that_were_made_for_an_empty_log_are_no_loss(
     directory = tmp_path / "orders-0"
     directory.mkdir()
     if has_metadata:
-        (directory / "partition.metadata").write_text(
-            "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ"
-        )
+        write_topic_id(directory, "AAAAAAAAAAAAAAAAAAAAAQ")
     for name in names:
         segment_path(directory, 0, name).write_bytes(bytes(240))
     assert offsets(directory) == []

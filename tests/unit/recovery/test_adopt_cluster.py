@@ -16,7 +16,7 @@ from tests.support.adopted_disks import NEW_CLUSTER, OLD_CLUSTER, formatted, old
 from tests.support.batches import batch_v2, plain_records
 from tests.support.counted_work import ensure_work_grows_in_proportion
 from tests.support.killed_program import is_done_when_killed
-from tests.support.log_files import tree, write_partition
+from tests.support.log_files import tree, write_partition, write_topic_id
 from tests.support.metadata_log import (
     METADATA,
     TOPIC,
@@ -204,7 +204,7 @@ def test_a_kill_leaves_nothing_all_or_a_mark_with_which_no_node_starts(
     """Three nodes become two; the third has a partition that is moved."""
     given = disks(tmp_path, dynamic, more=[partition_record(1, 3, (3,))])
     write_partition(given[2], {0: [batch_v2(plain_records(0, 10))]}, name="t-1")
-    (given[2] / "t-1" / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}\n")
+    write_topic_id(given[2] / "t-1", TOPIC_ID_TEXT)
     sources = [tree(each) for each in given]
     places = [tmp_path / "new-1", tmp_path / "new-2"]
     is_done = is_done_when_killed(milliseconds / 1e3, _PREPARE, _WORK, *given, *places)

@@ -25,7 +25,12 @@ from tests.support.adopted_disks import (
 )
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.damage import flip
-from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
+from tests.support.log_files import (
+    segment_path,
+    write_log_start_offsets,
+    write_partition,
+    write_topic_id,
+)
 from tests.support.metadata_log import config_record, topic_record, write_metadata_log
 from tests.support.metadata_rows import fields_of
 
@@ -56,7 +61,7 @@ def replicas_of(*disks: Path) -> list[tuple[str, int, int, int]]:
 
 def disk(directory: Path, node: int, epochs: Sequence[int], topic_id: str = TOPIC_ID) -> Path:
     old(directory, epochs=epochs)
-    (directory / "t-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
+    write_topic_id(directory / "t-0", topic_id)
     return properties(directory, node, OLD_CLUSTER, DIRECTORY_ID)
 
 
@@ -147,7 +152,7 @@ def rename(directory: Path, state: str) -> None:
 
 
 def of_another_topic(directory: Path) -> None:
-    (directory / "t-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {OTHER_ID}\n")
+    write_topic_id(directory / "t-0", OTHER_ID)
 
 
 def without_log(directory: Path) -> None:

@@ -22,7 +22,7 @@ from tests.support.adopted_disks import (
     run,
 )
 from tests.support.batches import COMMIT, batch_v2, marker, plain_records
-from tests.support.log_files import segment_path, tree, write_partition
+from tests.support.log_files import segment_path, tree, write_partition, write_topic_id
 from tests.support.metadata_log import config_record, feature_record, topic_record
 from tests.support.metadata_rows import fields_of
 
@@ -185,7 +185,7 @@ def test_what_does_not_come_along_is_told(tmp_path: Path) -> None:
     ]
     source = known(tmp_path / "old", more=more)
     shutil.copytree(source / "t-0", source / "gone-0")
-    (source / "gone-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {NEW_CLUSTER}\n")
+    write_topic_id(source / "gone-0", NEW_CLUSTER)
     notes = pylog.adopt(source, into=formatted(tmp_path / "new"), dry_run=True).notes
     assert notes[:3] == [
         "gone: the old metadata does not have it, so it was deleted, or is newer than they are",

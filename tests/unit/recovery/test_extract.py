@@ -19,13 +19,6 @@ from tests.support.reading import scanned
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.golden import GoldenRoot
-
-
-@pytest.fixture
-def source(golden_root: GoldenRoot) -> Path:
-    return golden_root.case("4.3.0/internal-logdir")
-
 
 def test_a_copy_of_all_has_the_same_batches_and_side_files(source: Path, tmp_path: Path) -> None:
     before = tree(source)

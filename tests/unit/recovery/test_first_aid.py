@@ -21,7 +21,7 @@ from tests.support.batch_parser import ParsedBatch
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.counted_work import ensure_work_grows_in_proportion
 from tests.support.killed_program import crashed_at
-from tests.support.log_files import tree, write_partition
+from tests.support.log_files import tree, write_partition, write_topic_id
 from tests.support.metadata_log import (
     BEGIN,
     METADATA,
@@ -414,9 +414,7 @@ def test_a_broker_that_has_the_log_leads_before_one_that_has_lost_it(tmp_path: P
 def test_a_directory_that_becomes_stray_is_a_loss(tmp_path: Path) -> None:
     source = known(tmp_path / "1")
     shutil.copytree(source / "t-0", source / "newer-0")
-    (source / "newer-0" / "partition.metadata").write_text(
-        f"version: 0\ntopic_id: {DIRECTORY_ID}\n"
-    )
+    write_topic_id(source / "newer-0", DIRECTORY_ID)
     [loss] = pylog.first_aid(source, to=tmp_path / "copy").losses
     assert loss.startswith(f"{source / 'newer-0'}: the metadata that is taken does not know")
 

@@ -12,7 +12,7 @@ from pylog.recovery.given_logs import GivenLogs
 from pylog.recovery.metadata_copies import find_copies, metadata_of
 from pylog.writing.node import nodes_of
 from tests.support.adopted_disks import NEW_CLUSTER, TOPIC_ID, known
-from tests.support.log_files import segment_path
+from tests.support.log_files import segment_path, write_topic_id
 from tests.support.metadata_log import register_broker_record, remove_topic_record
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def test_directories_that_the_metadata_does_not_know_are_named(tmp_path: Path) -
     disk = known(tmp_path / "1")
     shutil.copytree(disk / "t-0", disk / "t-7")
     shutil.copytree(disk / "t-0", disk / "new-0")
-    (disk / "new-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {NEW_CLUSTER}\n")
+    write_topic_id(disk / "new-0", NEW_CLUSTER)
     assert list(logs_of(disk)[0].unknown()) == [str(disk / "new-0"), str(disk / "t-7")]
     deleted = known(tmp_path / "2", more=[remove_topic_record()])
     assert list(logs_of(deleted)[0].unknown()) == []

@@ -36,12 +36,14 @@ from tests.support.batches import (
 from tests.support.damage import with_base_offset, with_flip
 from tests.support.killed_program import crashed_at
 from tests.support.log_files import (
+    mark_clean_shutdown,
     segment_path,
     tree,
     write_high_watermarks,
     write_log_start_offsets,
     write_partition,
     write_recovery_points,
+    write_topic_id,
 )
 from tests.support.metadata_log import partition_record, topic_record, write_metadata_log
 from tests.support.replica_histories import TOPIC_ID, stored_batches, write_epochs
@@ -72,7 +74,7 @@ def replica(
         log_directory, segments, name=name, with_index=False, with_time_index=False
     )
     write_epochs(directory, [(0, 0)] if epochs is None else epochs)
-    (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
+    write_topic_id(directory, topic_id)
     if node is not None:
         text = f"version=1\ncluster.id=c\nnode.id={node}\n"
         (log_directory / "meta.properties").write_text(text)
@@ -241,7 +243,7 @@ def test_checkpoints_name_a_replica_whose_directory_is_gone(
     if has_directory:
         (one / "orders-0").mkdir()  # without a file
     if is_clean:
-        (one / ".kafka_cleanshutdown").touch()
+        mark_clean_shutdown(one)
     replica(other, {0: log(0, 20)})
     assert gaps(only(one, other, to=tmp_path / "both", topics=["orders"])) == [(20, 25)]
     alone = merge(one, to=tmp_path / "alone")

@@ -19,7 +19,7 @@ from pylog.recovery.merge_sources import (
     topic_id_of,
 )
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_partition, write_topic_id
 from tests.support.metadata_log import (
     METADATA,
     TOPIC_ID,
@@ -40,7 +40,7 @@ OTHER_ID = "BBECAwQFBgcICQoLDA0ODw"
 def partition(log_directory: Path, name: str = "t-0", topic_id: str | None = None) -> Path:
     path = write_partition(log_directory, {0: [batch_v2(plain_records(0, 3))]}, name=name)
     if topic_id is not None:
-        (path / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
+        write_topic_id(path, topic_id)
     return path
 
 

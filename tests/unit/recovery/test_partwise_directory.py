@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import HowMany
-    from tests.support.golden import GoldenRoot
-
-
-@pytest.fixture
-def source(golden_root: GoldenRoot) -> Path:
-    return golden_root.case("4.3.0/internal-logdir")
 
 
 def extract_all(source: Path, parts: PartwiseDirectory) -> None:

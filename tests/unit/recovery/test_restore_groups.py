@@ -17,14 +17,8 @@ from tests.support.metadata_log import feature_record, write_metadata_log
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.golden import GoldenRoot
 
 LATE = ("grp-late", "orders", 1)
-
-
-@pytest.fixture
-def source(golden_root: GoldenRoot) -> Path:
-    return golden_root.case("4.3.0/internal-logdir")
 
 
 def positions(directory: Path) -> dict[tuple[str, str, int], tuple[int | None, int | None]]:

@@ -29,7 +29,13 @@ from tests.support.batches import (
     wrapper,
 )
 from tests.support.damage import flip
-from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
+from tests.support.log_files import (
+    segment_path,
+    write_log_start_offsets,
+    write_meta_properties,
+    write_partition,
+    write_topic_id,
+)
 from tests.support.metadata_log import (
     TOPIC,
     TOPIC_ID_TEXT,
@@ -477,8 +483,8 @@ def broker_directory(root: Path, **configs: str) -> Path:
     old = Stored(0, 1000, b"k", b"v")
     segments = {0: [batch_v2([old])], 1: [batch_v2([old._replace(offset=1)])]}
     write_partition(root, segments, name="orders-0")
-    (root / "orders-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
-    (root / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_topic_id(root / "orders-0", TOPIC_ID_TEXT)
+    write_meta_properties(root)
     values = [topic_record("orders"), partition_record(0, 1, (1,))]
     values += [
         config_record(TOPIC, "orders", name.replace("_", "."), text)

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 import pylog
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import (
+    mark_clean_shutdown,
+    write_meta_properties,
+    write_partition,
+    write_topic_id,
+)
 from tests.support.metadata_log import (
     TOPIC_ID_TEXT,
     partition_record,
@@ -30,13 +35,9 @@ def node_directory(tmp_path: Path) -> Path:
         )
         write_topic_id(place, TOPIC_ID_TEXT)
     write_metadata_log(directory, TOPIC)
-    (directory / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
-    (directory / ".kafka_cleanshutdown").write_bytes(b"")
+    write_meta_properties(directory)
+    mark_clean_shutdown(directory)
     return directory
-
-
-def write_topic_id(partition: Path, text: str) -> None:
-    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {text}")
 
 
 def found(*paths: Path, kafka_version: str | None = None) -> list[tuple[str, str]]:

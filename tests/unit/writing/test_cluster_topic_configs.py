@@ -10,7 +10,7 @@ import pytest
 import pylog
 from pylog.writing.record_removal import delete_records, plan_record_deletion
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_partition, write_topic_id
 from tests.support.metadata_log import (
     TOPIC,
     TOPIC_ID_TEXT,
@@ -30,7 +30,7 @@ def directory_with(tmp_path: Path, **properties: str) -> Path:
     """Make the log directory of broker 1, whose metadata configure topic "orders"."""
     logs = tmp_path / "logs"
     partition = write_partition(logs, {0: [batch_v2(plain_records(0, 10))]})
-    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+    write_topic_id(partition, TOPIC_ID_TEXT)
     (logs / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=the-cluster\n")
     records = [topic_record("orders"), partition_record(0, 1, (1,))]
     for name, value in properties.items():

@@ -8,17 +8,15 @@ import pytest
 
 import pylog
 from pylog.errors import OffsetAboveHighWatermarkError
-from tests.support.batches import Stored, batch_v2
-from tests.support.log_files import write_high_watermarks, write_partition
-from tests.support.metadata_log import TOPIC_ID_TEXT
+from tests.support.log_files import write_high_watermarks
 from tests.unit.files.replicated_logs import (
     CHECKPOINT,
     COMPACT,
-    DAY_MS,
     NOW_MS,
     ORDERS,
     TRIM,
     compact,
+    logs,
     trim,
 )
 
@@ -26,21 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    """Make a broker's directory, cleanly stopped: four old records of one key, a segment each."""
-    segments = {
-        base: [batch_v2([Stored(base, NOW_MS - DAY_MS, b"key", b"%d" % base)])] for base in range(4)
-    }
-    write_partition(tmp_path, segments)
-    (tmp_path / "orders-0" / "partition.metadata").write_text(
-        f"version: 0\ntopic_id: {TOPIC_ID_TEXT}"
-    )
-    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=a-cluster\n")
-    (tmp_path / ".kafka_cleanshutdown").touch()
-    (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 4\n")
-    return tmp_path
+__all__ = ["logs"]
 
 
 def values_of(logs: Path) -> list[bytes]:

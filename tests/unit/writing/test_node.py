@@ -11,7 +11,7 @@ import pytest
 import pylog
 from pylog.errors import CorruptCheckpointError, UnexpectedFileError
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_partition, write_topic_id
 from tests.support.metadata_log import (
     METADATA,
     TOPIC_ID_TEXT,
@@ -20,7 +20,7 @@ from tests.support.metadata_log import (
     topic_record,
     write_metadata_log,
 )
-from tests.unit.writing.nodes import OTHER_ID, TOPIC, found, node_directory, write_topic_id
+from tests.unit.writing.nodes import OTHER_ID, TOPIC, found, node_directory
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import pytest
 import pylog
 from tests.support.batches import batch_v2, plain_records
 from tests.support.faults.nodes import change_properties
-from tests.support.log_files import write_partition
+from tests.support.log_files import mark_clean_shutdown, write_partition, write_topic_id
 from tests.support.metadata_log import (
     METADATA,
     TOPIC_ID_TEXT,
@@ -42,11 +42,11 @@ def disks(tmp_path: Path) -> list[Path]:
     found = [tmp_path / "d1", tmp_path / "d2"]
     for number, disk in enumerate(found):
         place = write_partition(disk, {0: [batch_v2(plain_records(0, 3))]}, name=f"orders-{number}")
-        (place / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+        write_topic_id(place, TOPIC_ID_TEXT)
         directory_id = base64.urlsafe_b64encode(IDS[number]).decode().rstrip("=")
         text = f"version=1\nnode.id=1\ncluster.id=c\ndirectory.id={directory_id}\n"
         (disk / "meta.properties").write_text(text)
-        (disk / ".kafka_cleanshutdown").write_bytes(b"")
+        mark_clean_shutdown(disk)
         (disk / "recovery-point-offset-checkpoint").write_text("0\n0\n")
     write_records(found[0])
     return found

@@ -11,8 +11,9 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError, LogDirectoryError
 from tests.support.corruption import entries
+from tests.support.log_files import write_topic_id
 from tests.support.metadata_log import METADATA, feature_record, write_metadata_log, write_snapshot
-from tests.unit.writing.nodes import OTHER_ID, TOPIC, found, node_directory, write_topic_id
+from tests.unit.writing.nodes import OTHER_ID, TOPIC, found, node_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

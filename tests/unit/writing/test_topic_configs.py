@@ -14,6 +14,7 @@ from pylog.files.durable_io import DurableIO
 from pylog.results import ConfigSource
 from pylog.writing.known_topic_configs import known_topic_configs
 from tests.support.damage import flip
+from tests.support.log_files import write_topic_id
 from tests.support.metadata_log import (
     BROKER,
     METADATA,
@@ -49,7 +50,7 @@ def directory(tmp_path: Path) -> Path:
 
 def write_partition_metadata(partition: Path, topic_id: str = TOPIC_ID_TEXT) -> None:
     partition.mkdir(parents=True, exist_ok=True)
-    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+    write_topic_id(partition, topic_id)
 
 
 def known(directory: Path, **options: Any) -> KnownTopicConfigs:  # noqa: ANN401 - as of it

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from tests.unit.cli.conftest import Outcome
 
 
-@pytest.fixture
-def log_directory(tmp_path: Path) -> Path:
-    """Two partitions; timestamps are 1000 + offset in one, 5000 + offset in the other."""
-    for partition, first, stamp in ((0, 0, 1_000), (1, 3, 5_003)):
-        records = plain_records(first, 20, timestamp=stamp)
-        batches = [batch_v2(records[at : at + 5]) for at in range(0, 20, 5)]
-        write_partition(tmp_path, {first: batches}, name=f"orders-{partition}")
-    return tmp_path
-
-
 @pytest.mark.parametrize("isolation", ["uncommitted", "committed"])
 @pytest.mark.parametrize("partition_id", golden_partitions(Holds.EXACTLY))
 @pytest.mark.thorough(one_in=3)

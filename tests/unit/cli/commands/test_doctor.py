@@ -10,7 +10,14 @@ import pytest
 
 from tests.support import group_records
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
-from tests.support.log_files import segment_path, write_high_watermarks, write_partition
+from tests.support.log_files import (
+    mark_clean_shutdown,
+    segment_path,
+    write_high_watermarks,
+    write_meta_properties,
+    write_partition,
+    write_topic_id,
+)
 from tests.support.metadata_log import partition_record, topic_record, write_metadata_log
 from tests.support.terminal import in_terminal
 
@@ -306,7 +313,7 @@ def test_a_partition_that_is_gone(
     sound: Path, tmp_path: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     write_high_watermarks(sound, {("orders", 0): 15, ("clicks", 1): 150})
-    (sound / ".kafka_cleanshutdown").write_bytes(b"")
+    mark_clean_shutdown(sound)
     done = pylog_run("doctor", sound, "--repair-to", tmp_path / "copy")
     assert done.status == 1
     nothing = "nothing is left to copy; according to checkpoints, it had offsets 0 to 149"
@@ -348,10 +355,8 @@ def test_an_error_in_the_copy_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert pylog_run("doctor", sound, "--repair-to", tmp_path / "copy").status == 0
-    (sound / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
-    (sound / "orders-0" / "partition.metadata").write_text(
-        "version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"
-    )
+    write_meta_properties(sound)
+    write_topic_id(sound / "orders-0", "AAECAwQFBgcICQoLDA0ODw")
     write_metadata_log(sound, [topic_record("orders"), partition_record(0, 1, (1,))])
     monkeypatch.setattr("pylog.checks.repair._copy_log_directory_files", lambda *_: None)
     monkeypatch.setattr(
@@ -371,7 +376,7 @@ def test_log_directories_are_in_the_order_of_the_brokers_configuration(
     disks = [tmp_path / name for name in ("d1", "d2")]
     for disk in disks:
         disk.mkdir()
-        (disk / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+        write_meta_properties(disk)
         (disk / "recovery-point-offset-checkpoint").write_text("0\n0\n")
     write_metadata_log(disks[0], [topic_record("orders")])
     properties = tmp_path / "server.properties"

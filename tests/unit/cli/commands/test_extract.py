@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 
@@ -14,11 +12,6 @@ if TYPE_CHECKING:
 
     from tests.support.golden import GoldenRoot
     from tests.unit.cli.conftest import Outcome
-
-
-@pytest.fixture
-def source(golden_root: GoldenRoot) -> Path:
-    return golden_root.case("4.3.0/internal-logdir")
 
 
 def test_a_range_is_copied_and_said_in_text_and_json(

@@ -11,7 +11,7 @@ from tests.support import group_records
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import write_partition
 from tests.unit.admin.committed_offsets import commit_key, commit_value
-from tests.unit.cli.test_progress import Terminal
+from tests.unit.cli.conftest import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

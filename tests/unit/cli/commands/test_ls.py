@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import json
 import re
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from pylog.cli.main import run
 from tests.support.batches import Stored, batch_v2, message, plain_records, with_bad_crc
 from tests.support.faults.odd_files import deadline, put
 from tests.support.log_files import write_log_start_offsets, write_partition, write_segment
+from tests.unit.cli.conftest import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -271,11 +271,6 @@ def test_a_path_without_a_log_is_an_error(
 
 
 _STYLES = re.compile("\x1b\\[[0-9;]*m")
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture
