@@ -13,6 +13,10 @@ without any record, or with a delete horizon, or empty segments below what is fl
 or files of a compaction that has not finished. A topic that Kafka itself compacts, or that the
 cluster's metadata says is compacted, needs no such sign.
 
+Between two segments of a compacted log a lost one looks as a cleaned one does, unless something of
+it is left: its index; or its producer snapshot, or a cleaner that has not come so far. An index
+proves the loss. The others do not: a broker takes a snapshot within a segment, too, when it stops.
+
 Where a compressed message of v0 or v1 begins, its header does not say; who decompresses it does.
 """
 
@@ -101,6 +105,9 @@ class OffsetAccount:
         )
         self._path = view.directory.path
         self._bases_without_log = view.listing.base_offsets_without_log
+        here = {each.base_offset for each in view.segments}  # empty ones, too
+        snapshots = view.listing.producer_snapshot_offsets
+        self._snapshots_alone = [each for each in snapshots if each not in here]
         self._cleaner_offset = cleaner_offset
         self._next_offset = view.local_log_start_offset if start_offset is None else start_offset
         self._segment_path = self._path
@@ -224,15 +231,39 @@ class OffsetAccount:
             follow = "1 more gap follows" if len(rest) == 1 else f"{len(rest)} more gaps follow"
             message = f"{follow}, of {counted(offsets, 'offset')} together"
             yield _missing(rest[0])._replace(message=message, end_offset=rest[-1].end)
+        doubtful = list(self._doubtful(gaps))
+        for gap, reason in doubtful[:_MOST_LISTED]:
+            yield _cleaned_or_lost(gap, reason)
         removed = self.totals(damaged, self._next_offset).compacted
         if removed:
             count = len(gaps) - len(missing) + self._more_gaps
+            between = sum(each.is_between_segments for each in gaps if self._is_explained(each))
             message = f"compaction has removed {counted(removed, 'offset')}; {_gaps_text(count)}"
+            if between:
+                message += (
+                    f", {between} of them between segments, where a lost segment looks the same: "
+                    "compare with another replica"
+                )
             yield kinds.COMPACTED_OFFSETS.found(self._path, message)
 
     def missing(self, damaged: Sequence[DamagedRange] = ()) -> list[OffsetGap]:
         """Return the gaps that no compaction explains, once all windows have been added."""
         return [each for each in self._gaps_without(damaged) if not self._is_explained(each)]
+
+    def cleaned_or_lost(self) -> list[OffsetGap]:
+        """Return the gaps that compaction explains, and something is left of a segment there."""
+        return [gap for gap, _ in self._doubtful(self._gaps_without(()))]
+
+    def _doubtful(self, gaps: Sequence[OffsetGap]) -> Iterator[tuple[OffsetGap, str]]:
+        for gap in gaps:
+            if not gap.is_between_segments or not self._is_explained(gap):
+                continue
+            left = [each for each in self._snapshots_alone if self._has_lost(each, gap)]
+            mark = self._cleaner_offset
+            if left:
+                yield gap, f"a producer snapshot of offset {left[0]} is here without its segment"
+            elif mark is not None and mark <= gap.start:
+                yield gap, f"the cleaner has come to offset {mark} only"
 
     def _gaps_without(self, damaged: Sequence[DamagedRange]) -> list[OffsetGap]:
         return [
@@ -252,7 +283,7 @@ class OffsetAccount:
         return self._is_compacted or below or self._is_unfinished(gap)
 
     def _has_lost(self, base_offset: int, gap: OffsetGap) -> bool:
-        """Whether a segment whose index alone is left was in a gap, and is not on its way out."""
+        """Whether a segment of which a file is left was in a gap, and is not on its way out."""
         return gap.start <= base_offset < gap.end and not any(
             each.base_offset == base_offset for each in self._leftovers
         )
@@ -314,6 +345,15 @@ def _gaps_text(count: int) -> str:
     if not count:
         return "there is no gap between batches"
     return "there is 1 gap between batches" if count == 1 else f"there are {count} gaps"
+
+
+def _cleaned_or_lost(gap: OffsetGap, reason: str) -> Finding:
+    offsets = offsets_text(gap.start, gap.end)
+    verb = "is" if gap.end == gap.start + 1 else "are"
+    message = f"{offsets} before this segment {verb} cleaned or lost: {reason}"
+    message += may_hold(parent_of(gap.path), gap.start, gap.end)
+    where = (gap.path, message, gap.position, None, gap.start, gap.end)
+    return kinds.MISSING_SEGMENT.found(*where, severity=Severity.WARNING)
 
 
 def _missing(gap: OffsetGap) -> Finding:

@@ -70,8 +70,9 @@ class ExtractedPartition(NamedTuple):
         Offsets of ABORT markers that were appended, the only offsets that the source has not.
     missing
         Offsets ``[start, end)`` of the range that the source has lost: files are gone, and there is
-        no sign of compaction. Where the range reaches the end of the log, also offsets behind its
-        last batch that checkpoints, snapshots or indexes tell of.
+        no sign of compaction, or something else is left of a segment. Where the range reaches the
+        end of the log, also offsets behind its last batch that checkpoints, snapshots or indexes
+        tell of; where it begins where a compacted log does, those before its first segment.
     """
 
     topic: str

@@ -186,6 +186,8 @@ def plan_log(found: FoundLog, cut: LogCut | None) -> MergePlan:
     if found.compacted is not None:
         left_out = found.compacted.left_out
         summary.notes.extend(_compacted_notes(found.compacted))
+    if not gaps or gaps[0].start_offset >= start:
+        summary.notes.extend(_start_notes(replicas, lineage, max(start, log_start_offset)))
     return MergePlan(replicas, lineage, log, summary, cut, cut_batch, left_out)
 
 
@@ -222,6 +224,19 @@ def _compacted_notes(compacted: CompactedLog) -> Iterable[str]:
             f"{counted(left_out - held_back, 'record')} of the compacted log "
             f"{'is' if left_out - held_back == 1 else 'are'} left out: a replica has cleaned "
             "what came later, so they are not the last values of their keys"
+        )
+
+
+def _start_notes(
+    replicas: Sequence[ReplicaLog], lineage: LogLineage, start_offset: int
+) -> Iterable[str]:
+    is_compacted = any(each.stretch.is_cleaned for each in lineage.taken) or any(
+        each.cleaned_up_to is not None for each in replicas
+    )
+    if is_compacted and start_offset > log_start_of(replicas):
+        yield (
+            f"it begins at offset {start_offset}, and a log that is only compacted begins at 0: "
+            "earlier offsets were deleted, or are lost"
         )
 
 

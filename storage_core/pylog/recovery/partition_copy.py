@@ -22,6 +22,7 @@ from pylog.files.partition_metadata import write_partition_metadata
 from pylog.locations import join
 from pylog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, ControlRecordType
 from pylog.reading.checked_windows import CheckedWindows
+from pylog.reading.log_view import find_remote_offsets
 from pylog.reading.slicing import segment_slices
 from pylog.record.batch_header import MAGIC_VALUE_V2, RECORD_BATCH_OVERHEAD, BatchHeader
 from pylog.record.batch_scan import find_batches
@@ -167,7 +168,12 @@ class RangeCopy:
     def missing(self) -> list[tuple[int, int]]:
         """Offsets of the range that the source has lost, after it was written or counted."""
         self._account.end(self.end_offset)
-        gaps = [(each.start, min(each.end, self.end_offset)) for each in self._account.missing()]
+        found = [*self._account.missing(), *self._account.cleaned_or_lost()]
+        gaps = sorted((each.start, min(each.end, self.end_offset)) for each in found)
+        before = find_remote_offsets(self.view)
+        is_from_start = self.start_offset <= self.view.local_log_start_offset
+        if before is not None and is_from_start and self._account.is_compacted:
+            gaps.insert(0, before)  # what is compacted is not tiered
         if self._goes_to_end:
             gaps.append((self.view.log_end_offset, ReplicaLog(self.view.directory).reached_offset))
         return [each for each in gaps if each[0] < each[1]]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 import pylog
 from tests.support.batches import Built, Stored, batch_v2, batch_v2_of, plain_records, wrapper
+from tests.support.golden import golden_partitions
 from tests.support.log_files import (
     mark_clean_shutdown,
     segment_path,
@@ -31,8 +33,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.checks.partition_report import OffsetTotals
+    from tests.support.golden import GoldenRoot
 
 FAR = 2**31 + 5
+CLEANED = ":after"
+"""In the name of a golden partition that a broker's cleaner has been at."""
 
 
 def wrong(directory: Path) -> list[str]:
@@ -203,6 +208,39 @@ def test_a_segment_under_another_name_has_what_is_missing_before_it(tmp_path: Pa
     assert "missing_segment" in wrong(tmp_path)
     segment_path(partition, 10).write_bytes(content)
     assert "missing_segment" not in wrong(tmp_path)
+
+
+@pytest.mark.parametrize("partition_id", [each for each in golden_partitions() if CLEANED in each])
+def test_what_a_broker_has_cleaned_is_not_in_doubt_and_a_lost_segment_is(
+    partition_id: str, golden_root: GoldenRoot, tmp_path: Path
+) -> None:
+    source = golden_root.partition(partition_id).directory
+    copy = tmp_path / source.name
+    shutil.copytree(source, copy, copy_function=shutil.copy)
+    for name in ("cleaner-offset-checkpoint", "meta.properties"):
+        if (source.parent / name).exists():
+            shutil.copy(source.parent / name, tmp_path)
+    assert "missing_segment" not in wrong(tmp_path)
+    logs = sorted(copy.glob("*.log"))
+    snapshots = [each.with_suffix(".snapshot") for each in logs[1:-1]]
+    lost = next((each for each in snapshots if each.exists()), None)
+    if lost is None:  # of a version that keeps the latest ones only
+        return
+    for suffix in (".log", ".index", ".timeindex", ".txnindex"):
+        lost.with_suffix(suffix).unlink(missing_ok=True)
+    assert "missing_segment" in wrong(tmp_path)
+
+
+def test_a_cleaner_that_has_not_come_so_far_has_not_cleaned(tmp_path: Path) -> None:
+    partition = write_gap(tmp_path)
+    cleaned = batch_v2([Stored(21, 1, b"k", b"v")], base_offset=20, last_offset=29)
+    segment_path(partition, 20).write_bytes(cleaned.data)
+    mark = tmp_path / "cleaner-offset-checkpoint"
+    for offset, expected in ((5, ["missing_segment"]), (6, []), (20, [])):
+        mark.write_text(f"0\n1\norders 0 {offset}\n")
+        found = [each for each in pylog.doctor(tmp_path).findings if each.code == "missing_segment"]
+        assert [each.code for each in found] == expected
+        assert all("cleaned or lost" in each.message for each in found)
 
 
 # ---- the first segment

@@ -178,6 +178,30 @@ def test_a_segment_of_a_compacted_log_whose_index_alone_is_left_is_lost(
     assert part.missing == (() if is_on_its_way_out else ((20, 40),))
 
 
+def test_segments_of_a_compacted_log_of_which_little_is_left_are_cleaned_or_lost(
+    tmp_path: Path,
+) -> None:
+    batches = [batch_v2(plain_records(at, 10)) for at in range(0, 80, 10)]
+    segments = {20: batches[2:4], 60: batches[6:]}
+    directory = write_partition(tmp_path / "source", segments, name="t-0")
+    (tmp_path / "source" / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 60\n")
+
+    def missing(**options: int) -> tuple[tuple[int, int], ...]:
+        to = tmp_path / "copy"
+        done = extract(tmp_path / "source", to=to, topics=["t"], dry_run=True, **options)
+        return done.partitions[0].missing
+
+    assert missing() == ()
+    (directory / f"{40:020d}.snapshot").touch()
+    assert missing() == ((40, 60),)
+    (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    assert missing() == ((0, 20), (40, 60))
+    assert missing(start=30, end=70) == ((40, 60),)
+    (tmp_path / "source" / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 30\n")
+    (directory / f"{40:020d}.snapshot").unlink()
+    assert missing(start=30) == ((40, 60),)
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

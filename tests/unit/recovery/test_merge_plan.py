@@ -9,8 +9,9 @@ import pytest
 from pylog.errors import LogDirectoryError
 from pylog.jobs import merge
 from tests.support.damage import flip
-from tests.support.log_files import segment_path, write_high_watermarks
+from tests.support.log_files import segment_path, write_high_watermarks, write_log_start_offsets
 from tests.support.metadata_log import partition_record, topic_record, write_metadata_log
+from tests.support.replica_histories import write_epochs
 from tests.unit.recovery.test_merge import diverged, gaps, log, only, replica
 
 if TYPE_CHECKING:
@@ -72,3 +73,20 @@ def test_the_metadata_beside_a_replica_or_given_say_who_led_last(tmp_path: Path)
     two = tmp_path / "disk-2" / "orders-0"
     with pytest.raises(LogDirectoryError, match="no log of the cluster's metadata"):
         merge(one, two, to=tmp_path / "out", metadata=tmp_path / "1")
+
+
+def test_a_compacted_log_that_begins_above_0_says_so(tmp_path: Path) -> None:
+    one = replica(tmp_path / "1", {20: log(20, 40)}, [])
+
+    def says() -> bool:
+        merged = only(one, to=tmp_path / "out", dry_run=True)
+        return any("begins at offset 20" in each for each in merged.notes)
+
+    assert not says()
+    (tmp_path / "1" / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 30\n")
+    assert says()
+    write_epochs(one, [(0, 0)])  # it is a gap now
+    assert not says()
+    write_epochs(one, [])
+    write_log_start_offsets(tmp_path / "1", {("orders", 0): 20})
+    assert not says()
