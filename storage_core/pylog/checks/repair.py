@@ -23,7 +23,6 @@ target, since it is not empty any more.
 from __future__ import annotations
 
 import os
-import shutil
 import uuid
 from contextlib import suppress
 from functools import partial
@@ -55,6 +54,7 @@ from pylog.files.file_names import (
     file_name_prefix,
     find_segment_file_name,
 )
+from pylog.files.free_space import NeededSpace, ensure_space, log_space
 from pylog.files.leader_epochs import (
     read_leader_epoch_checkpoint,
     write_leader_epoch_checkpoint,
@@ -98,7 +98,6 @@ if TYPE_CHECKING:
 
 
 _CHUNK_BYTES = 1 << 22
-_SIDE_FILE_BYTES = 1 << 18
 """Of each partition, next to a fiftieth of its records: what indexes and snapshots may take. Those
 of an active segment are made at their full size, but as holes."""
 _EPOCH_KINDS = frozenset({kinds.LEADER_EPOCH_BACK, kinds.LEADER_EPOCH_DISAGREES})
@@ -208,7 +207,10 @@ def write_repaired_copy(  # noqa: PLR0913 - what `repair_copy` has
         if each not in metadata
     ]
     _ensure_each_once(copies, nodes)
-    _ensure_space(place, copies)
+    ensure_space(
+        (space_of_copy(place, each.check.view, each.size_bytes) for each in copies),
+        "a repaired copy",
+    )
     targets = _targets(place, nodes, is_one=len(paths) == 1)
     io = DurableIO()
     io.make_directory(place, exist_ok=True)
@@ -389,6 +391,13 @@ def copy_file(io: DurableIO, source: str, target: str) -> None:
     io.sync_directory(directory)
 
 
+def space_of_copy(place: str, view: LogView, size_bytes: int | None = None) -> NeededSpace:
+    """Return what the copy of a log needs, or of so many bytes of it."""
+    size = view.size_bytes if size_bytes is None else size_bytes
+    source = view.segments[0].file_path() if view.segments else None
+    return NeededSpace(place, log_space(size), source)
+
+
 def copy_pieces(io: DurableIO, pieces: list[Piece], target: str) -> None:
     """Write pieces of files one after the other to a new one, and sync it."""
     with io.open(target, create=True) as file:
@@ -510,18 +519,6 @@ def _is_hidden(finding: Finding) -> bool:
     is_made_again = name is not None and name.suffix != LOG_FILE_SUFFIX
     is_there = finding.kind == kinds.UNREADABLE and finding.effect is not Effect.GONE
     return is_there and not is_made_again
-
-
-def _ensure_space(target: str, copies: Iterable[_PartitionCopy]) -> None:
-    """Refuse to begin what the disk has no room for."""
-    needed = sum(copy.size_bytes * 51 // 50 + _SIDE_FILE_BYTES for copy in copies)
-    existing = target
-    while not os.path.exists(existing):  # noqa: PTH110 - kept as text
-        existing = os.path.dirname(existing.rstrip("/")) or os.curdir  # noqa: PTH120
-    free = shutil.disk_usage(existing).free
-    if free < needed:
-        reason = f"a repaired copy needs {needed} bytes, and {free} are free"
-        raise LogDirectoryError(reason, target)
 
 
 _METADATA_TOPIC_ID = uuid.UUID(int=1)  # Uuid.METADATA_TOPIC_ID

@@ -14,11 +14,12 @@ import uuid
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.repair import ensure_apart, write_repaired_copy
+from pylog.checks.repair import ensure_apart, space_of_copy, write_repaired_copy
 from pylog.errors import LogDirectoryError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
 from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import META_PROPERTIES
+from pylog.files.free_space import ensure_space
 from pylog.files.partition_metadata import format_uuid, new_topic_id, parse_uuid
 from pylog.files.quorum_state import QUORUM_STATE
 from pylog.locations import join, parent_of, printable_location
@@ -315,6 +316,15 @@ class _Move:
 
     def write(self, threads: int | None, progress: Callable[[int, int], None] | None) -> None:
         """Write all, and put it in place."""
+        ensure_space(
+            (
+                space_of_copy(self.places[node_id], replica.view)
+                for each in self._plan.partitions
+                for node_id, replica in each.copies.items()
+                if replica is not None
+            ),
+            "the copies",
+        )
         io = DurableIO()
         is_dynamic = bool(self._metadata.kraft_version)
         ids = None if is_dynamic else [each.voter_id for each in self.voters]

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pylog.checks.repair import write_repaired_copy
+from pylog.checks.repair import space_of_copy, write_repaired_copy
 from pylog.errors import LogDirectoryError
 from pylog.files import disk
 from pylog.files.checkpoint_file import known_offset_checkpoint
+from pylog.files.free_space import ensure_space
 from pylog.files.partition_metadata import format_uuid, new_topic_id
 from pylog.internal_topics.metadata_image import NO_LEADER
 from pylog.locations import join, parent_of, printable_location
@@ -329,6 +330,15 @@ class AdoptionPlan:
 
     def write(self, threads: int | None, progress: Callable[[int, int], None] | None) -> None:
         """Copy the partitions, and make them known."""
+        ensure_space(
+            (
+                space_of_copy(copy.disk.path, copy.replica.view)
+                for each in self.partitions
+                for copy in each.copies
+                if copy.replica is not None
+            ),
+            "the copies",
+        )
         with Adoption(self._target.log_directories) as adoption:
             adoption.begin()
             moved = self._copied(adoption, threads, progress)

@@ -18,6 +18,7 @@ from pylog.checks.repair import ensure_apart
 from pylog.config.log_config import COMPACT
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.durable_io import DurableIO
+from pylog.files.free_space import NeededSpace, ensure_space, log_space
 from pylog.locations import printable_location
 from pylog.model import EARLIEST, LATEST, check_specs, spec_for
 from pylog.reading.internal_logs import CLUSTER_METADATA
@@ -27,7 +28,6 @@ from pylog.recovery.cut_transactions import CutTransaction, find_cut, open_at_en
 from pylog.recovery.new_log_directory import (
     copy_identity,
     ensure_new,
-    ensure_space,
     new_log_directory,
 )
 from pylog.recovery.omitted_records import OmittedRecords
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
 
-_SIDE_FILE_BYTES = 1 << 18
 """Of each partition: what snapshots and indexes may take."""
 
 
@@ -304,7 +303,7 @@ def _write(
     configs: dict[str, LogConfig],
     report: _Progress,
 ) -> Extraction:
-    ensure_space(place, report.total + _SIDE_FILE_BYTES * len(copies))
+    ensure_space(NeededSpace(place, log_space(each.size_bytes)) for each in copies)
     topics = {each.view.topic for each in copies}
     sources = list(dict.fromkeys(each.view.directory.log_directory for each in copies))
     partitions: list[ExtractedPartition] = []

@@ -30,11 +30,12 @@ from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import (
     META_PROPERTIES,
 )
+from pylog.files.free_space import NeededSpace, ensure_space
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.quorum_state import (
     QUORUM_STATE,
 )
-from pylog.files.storage import list_directory
+from pylog.files.storage import list_directory, stat_file
 from pylog.locations import is_remote, join, parent_of, printable_location
 from pylog.model import TopicPartition
 from pylog.reading.internal_logs import CLUSTER_METADATA, Voter
@@ -64,8 +65,9 @@ from pylog.text.words import counted, named
 from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.files.storage import DirectoryEntry
     from pylog.internal_topics.metadata_image import Endpoint
     from pylog.reading.internal_logs import CommittedMetadata
     from pylog.recovery.metadata_copies import MetadataCopy
@@ -162,8 +164,8 @@ def first_aid(  # noqa: PLR0913 - keyword-only options, one for each thing a use
     Raises
     ------
     LogDirectoryError
-        Refused: ``to`` is not empty, a copy of the metadata cannot be read, or something that is
-        needed is not known. Nothing was written.
+        Refused: ``to`` is not empty or has not enough space, a copy of the metadata cannot be read,
+        or something that is needed is not known. Nothing was written.
     LogLockedError
         A broker runs on one of the log directories.
     KafkaStorageError
@@ -521,6 +523,12 @@ def _write(
     *,
     with_partitions: bool,
 ) -> None:
+    copied = [*list_directory(source.seed.directory)]
+    if with_partitions:
+        copied += [each for each in list_directory(source.log_directory) if not _is_own(each.name)]
+    ensure_space(
+        NeededSpace(place, stat_file(each).st_size, each.path) for each in _files_below(copied)
+    )
     io = DurableIO()
     unfinished = f"{place}{UNFINISHED}"
     io.make_directory(unfinished)
@@ -540,10 +548,23 @@ def _write(
         raise
 
 
+def _is_own(name: str) -> bool:
+    """Whether the copy gets another file of that name, or none."""
+    return name in (str(CLUSTER_METADATA), META_PROPERTIES, LOCK_FILE)
+
+
+def _files_below(entries: Iterable[DirectoryEntry]) -> Iterator[DirectoryEntry]:
+    for entry in entries:
+        if entry.is_dir():
+            yield from _files_below(list_directory(entry.path))
+        else:
+            yield entry
+
+
 def _copy_others(io: DurableIO, source: str, target: str) -> None:
     """Copy what is beside the metadata: partitions, checkpoints, markers."""
     for entry in list_directory(source):
-        if entry.name in (str(CLUSTER_METADATA), META_PROPERTIES, LOCK_FILE):
+        if _is_own(entry.name):
             continue
         _copy_tree(io, entry.path, join(target, entry.name), is_directory=entry.is_dir())
 

@@ -36,6 +36,7 @@ from pylog.errors import (
     UnknownTopicOrPartitionError,
 )
 from pylog.files.durable_io import DurableIO
+from pylog.files.free_space import NeededSpace, ensure_space, log_space
 from pylog.locations import is_remote, location, parent_of
 from pylog.model import INTERNAL_TOPICS, Timestamp, TopicPartition, parse_offset_spec
 from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
@@ -129,7 +130,8 @@ def merge(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
     DivergedReplicasError
         Nothing tells which of several histories is the log's. Nothing was written.
     LogDirectoryError
-        ``to`` is not empty, a path cannot be read, or the replicas are of two topics or clusters.
+        ``to`` is not empty or has not enough space, a path cannot be read, or the replicas are of
+        two topics or clusters. Nothing was written.
     UnknownTopicOrPartitionError
         No partition that is wanted is under the paths.
     LogLockedError
@@ -220,6 +222,9 @@ def _make(
     is_trying: bool = False,
 ) -> None:
     """Make the result; of what is only tried nothing is left where a batch is not intact."""
+    ensure_space(
+        (NeededSpace(place, log_space(each.log.size_bytes)) for each in plans), "the result"
+    )
     unfinished = f"{place}{UNFINISHED}"
     io = DurableIO()
     io.make_directory(unfinished)

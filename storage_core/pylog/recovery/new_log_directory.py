@@ -20,7 +20,6 @@ Source: LogManager.loadLogs, UnifiedLog.parseTopicPartitionName (Kafka 4.3).
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -92,17 +91,6 @@ def ensure_empty(
 def _is_ours(name: str) -> bool:
     known = {UNFINISHED, LOCK_FILE, ONLY_REPLICA, TOPIC_CONFIGS, *FILES_OF_LOG_DIRECTORIES}
     return name in known or find_partition_directory_name(name) is not None
-
-
-def ensure_space(place: str, needed_bytes: int) -> None:
-    """Refuse to begin what the disk has no room for."""
-    existing = place
-    while not os.path.exists(existing):  # noqa: PTH110 - kept as text
-        existing = os.path.dirname(existing.rstrip("/")) or os.curdir  # noqa: PTH120
-    free = shutil.disk_usage(existing).free
-    if free < needed_bytes:
-        reason = f"the copy needs {needed_bytes} bytes, and {free} are free"
-        raise LogDirectoryError(reason, place)
 
 
 @contextmanager

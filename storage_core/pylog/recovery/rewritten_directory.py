@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from pylog.files.free_space import NeededSpace, ensure_space, log_space
 from pylog.files.owned_directories import writable_log_directory
 from pylog.model import TopicPartition
 from pylog.reading.log_directory import choose_partitions, open_directory
@@ -145,15 +146,25 @@ class DirectoryRewriting:
         ) as manager:
             logs = [manager.get_log(each) for each in self._chosen]
             report = _reporter(sum(each.size_bytes for each in logs), progress)
-            done = [self._rewritten(log, report) for log in logs]
+            rewriters = [self._rewriter_of(log.topic_partition) for log in logs]
+            due = [
+                segments_due(log, rewriter, report)
+                for log, rewriter in zip(logs, rewriters, strict=True)
+            ]
+            self._ensure_space(logs, due)
+            done = list(map(_rewritten, logs, due, rewriters))
         return self._summary(done, is_written=True)
 
-    def _rewritten(self, log: UnifiedLog, report: Callable[[int], None]) -> RewrittenPartition:
-        before, rewriter = log.size_bytes, self._rewriter_of(log.topic_partition)
-        due = segments_due(log, rewriter, report)
-        rewrite_segments(log, due, rewriter)
-        place = log.topic_partition
-        return RewrittenPartition(*place, rewriter.records, len(due), before, log.size_bytes)
+    def _ensure_space(self, logs: Sequence[UnifiedLog], due: Sequence[list[int]]) -> None:
+        """Refuse to begin if the largest segment has no room beside itself: one is done at once."""
+        sizes = [
+            segment.size_bytes
+            for log, base_offsets in zip(logs, due, strict=True)
+            for segment in log.segments
+            if segment.base_offset in base_offsets
+        ]
+        if sizes:
+            ensure_space([NeededSpace(self.path, log_space(max(sizes)))], "a new segment")
 
     def _summary(
         self, partitions: Iterable[RewrittenPartition], *, is_written: bool
@@ -185,6 +196,12 @@ class DirectoryRewriting:
             remote = find_remote_offsets(directory[place])
             if remote is not None:
                 yield f"{place}: {remote_offsets_note(remote)}"
+
+
+def _rewritten(log: UnifiedLog, due: list[int], rewriter: CountingRewriter) -> RewrittenPartition:
+    before, place = log.size_bytes, log.topic_partition
+    rewrite_segments(log, due, rewriter)
+    return RewrittenPartition(*place, rewriter.records, len(due), before, log.size_bytes)
 
 
 def _reporter(total: int, progress: Callable[[int, int], None] | None) -> Callable[[int], None]:

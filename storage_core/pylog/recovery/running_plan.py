@@ -32,6 +32,7 @@ from pylog.files.file_names import (
     LOG_START_OFFSET_CHECKPOINT,
     PARTITION_METADATA,
 )
+from pylog.files.free_space import NeededSpace, ensure_space, log_space
 from pylog.files.leader_epochs import EpochEntry, write_leader_epoch_checkpoint
 from pylog.files.partition_metadata import format_uuid, write_partition_metadata
 from pylog.files.storage import list_directory, open_file
@@ -273,7 +274,9 @@ class _RunningPlan:
     def write(
         self, place: str, threads: int | None, progress: Callable[[int, int], None] | None
     ) -> None:
-        """Write the copies."""
+        """Write the copies: an intact one of each log, from which the one to be put in is made."""
+        sizes = [each.source.view.size_bytes for each in self.ready]
+        ensure_space(NeededSpace(place, log_space(2 * each)) for each in sizes)
         io = DurableIO()
         with new_log_directory(place) as working:
             together: dict[str, list[_Ready]] = {}

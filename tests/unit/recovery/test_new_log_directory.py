@@ -12,7 +12,7 @@ import pytest
 import pylog
 from pylog.errors import KafkaStorageError, LogDirectoryError, UnexpectedFileError
 from pylog.jobs import extract
-from pylog.recovery.new_log_directory import UNFINISHED, ensure_new, ensure_space, new_log_directory
+from pylog.recovery.new_log_directory import UNFINISHED, ensure_new, new_log_directory
 from tests.support.killed_program import crashed_at
 from tests.support.log_files import tree
 
@@ -61,12 +61,6 @@ def test_what_was_left_is_replaced_unless_something_else_is_there(tmp_path: Path
     (place / UNFINISHED).mkdir()
     with pytest.raises(LogDirectoryError, match="a is not from it"):
         ensure_new(place)
-
-
-def test_a_disk_without_room_is_refused(tmp_path: Path) -> None:
-    ensure_space(str(tmp_path / "not" / "yet"), 1)
-    with pytest.raises(LogDirectoryError, match="the copy needs"):
-        ensure_space(str(tmp_path), 1 << 60)
 
 
 def test_a_call_that_crashes_at_any_step_leaves_what_no_broker_takes_for_whole(
