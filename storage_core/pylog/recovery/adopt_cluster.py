@@ -24,7 +24,13 @@ from pylog.files.partition_metadata import format_uuid, new_topic_id, parse_uuid
 from pylog.files.quorum_state import QUORUM_STATE
 from pylog.locations import join, parent_of, printable_location
 from pylog.reading.internal_logs import CLUSTER_METADATA, Voter
-from pylog.recovery.adopted_topics import OldDisks, ensure_all_copied, foreseen_losses
+from pylog.recovery.adopted_topics import (
+    OldDisks,
+    ensure_all_copied,
+    foreseen_losses,
+    has_holes,
+    left_out_notes,
+)
 from pylog.recovery.adoption_steps import CHECKPOINTS, write_empty_partition
 from pylog.recovery.adoption_summary import AdoptedPartition, AdoptionSummary, AppendedRecords
 from pylog.recovery.cluster_places import ClusterPlaces, place_for_node
@@ -285,6 +291,7 @@ class _Move:
         }
         self._plan = ClusterPlan(self._image, self._source.topics, node_of, directories)
         self._missing: dict[TopicPartition, list[tuple[int, int]]] = {}
+        self._left_out: list[str] = []
         self._ends = {
             each.topic_partition: 0 if each.first is None else each.first.end_offset
             for each in self._plan.partitions
@@ -354,15 +361,12 @@ class _Move:
     ) -> None:
         together: dict[str, list[ClusterPartition]] = defaultdict(list)
         for each in self._plan.partitions:
-            if node_id not in each.copies:
-                continue
-            replica = each.copies[node_id]
-            if replica is None:
-                if next(iter(each.copies)) == node_id:
-                    directory = join(new, str(each.topic_partition))
-                    write_empty_partition(io, directory, each.topic_id)
-            else:
+            replica = each.copies.get(node_id)
+            if replica is not None:
                 together[replica.view.directory.log_directory].append(each)
+            elif next(iter(each.copies)) == node_id:
+                directory = join(new, str(each.topic_partition))
+                write_empty_partition(io, directory, each.topic_id)
         offsets: dict[str, dict[TopicPartition, int]] = defaultdict(dict)
         for number, group in enumerate(together.values()):
             here = {each.topic_partition: each for each in group}
@@ -379,6 +383,9 @@ class _Move:
                 if next(iter(here[place].copies)) == node_id:
                     self._missing[place] = repaired.missing
                     self._ends[place] = repaired.end_offset
+                elif has_holes(repaired):
+                    self._left_out.append(f"{place} of node {node_id}")
+                    continue
                 log_directory = parent_of(repaired.path)
                 for name in CHECKPOINTS:
                     stored = read_offset_checkpoint(join(log_directory, name))
@@ -431,7 +438,7 @@ class _Move:
         return found
 
     def _notes(self) -> list[str]:
-        found = [*self._source.notes(), *self._plan.notes()]
+        found = [*self._source.notes(), *self._plan.notes(), *left_out_notes(self._left_out)]
         found += self._source.groups_behind(self._ends)
         voters = set(self._metadata.voters or self._image.controllers)
         given = {each.node.node_id for each in self._source.copies} & voters

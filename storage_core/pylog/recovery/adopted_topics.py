@@ -1,8 +1,8 @@
 """What old disks have of topics that another cluster is to serve: ids, partitions, best replicas.
 
-Of the replicas of a partition, that with the highest leader epoch is taken, and of equals the one
-that ends last: a leader writes its epoch before its first record. Others are named where they go
-further than the one that is taken.
+Of the replicas of a partition, that with the highest leader epoch is taken, of equals the one that
+ends last, and of those one that is not damaged: a leader writes its epoch before its first record.
+Others are named where they go further than the one that is taken.
 
 Where the old metadata is there, it says which directories count. What a broker would set aside does
 not: that of a topic that was deleted and made again (another id), of a partition that there is not,
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from pylog.admin.consumer_groups import GroupListing
-    from pylog.checks.report import RepairSummary
+    from pylog.checks.report import RepairedPartition, RepairSummary
     from pylog.files.leader_epochs import EpochEntry
     from pylog.internal_topics.metadata_image import MetadataImage, TopicImage
     from pylog.model import TopicPartition
@@ -104,9 +104,9 @@ class OldReplica(NamedTuple):
         return self.last_epoch, self.end_offset
 
     @property
-    def rank(self) -> tuple[bool, int, int]:
-        """The position, after whether it counts as a replica."""
-        return self.is_assigned, *self.position
+    def rank(self) -> tuple[bool, int, int, bool]:
+        """The position, after whether it counts as a replica, and before whether it is whole."""
+        return self.is_assigned, *self.position, not self.is_doubtful
 
 
 class AdoptedTopic(NamedTuple):
@@ -196,7 +196,7 @@ def adopted_topics(
     """Return what log directories have of topics, sorted by name.
 
     Without ``reads_followers`` of a partition whose leader is here, in sync by the metadata, only
-    the leader's log is read.
+    the leader's log is read, unless that is damaged.
     """
     found: dict[str, list[LogView]] = defaultdict(list)
     for view in views:
@@ -242,17 +242,24 @@ def _adopted_topic(
         raise LogDirectoryError(reason, where)
     replicas: dict[int, list[OldReplica]] = defaultdict(list)
     leaders = {} if reads_followers or image is None else _leaders_here(views, nodes, image)
-    for view in views:
+
+    def replica_of(view: LogView, *, whole: bool = False) -> OldReplica:
         node = nodes[view.directory.log_directory]
         registration = None if image is None else image.partitions.get(view.partition)
-        replica = read(view, whole=leaders.get(view.partition, node) is node)
+        replica = read(view, whole=whole or leaders.get(view.partition, node) is node)
         if registration is not None and node.node_id is not None:
             in_sync = {*registration.isr, *registration.eligible_leader_replicas}
             replica = replica._replace(
                 is_in_sync=node.node_id in in_sync,
                 is_assigned=node.node_id in registration.replicas,
             )
-        replicas[view.partition].append(replica)
+        return replica
+
+    for view in views:
+        replicas[view.partition].append(replica_of(view))
+    for number in leaders:
+        if len(replicas[number]) > 1 and any(each.is_doubtful for each in replicas[number]):
+            replicas[number] = [replica_of(each.view, whole=True) for each in replicas[number]]
     numbers = set(replicas) | (set() if image is None else set(image.partitions))
     return AdoptedTopic(
         name,
@@ -427,6 +434,20 @@ def ensure_all_copied(summary: RepairSummary) -> None:
     """Refuse to declare partitions of which no copy was made."""
     for partition, reason in summary.unreadable.items():
         raise LogDirectoryError(f"{partition} cannot be copied: {reason}", summary.directory)
+
+
+def has_holes(repaired: RepairedPartition) -> bool:
+    """Whether a copy lacks offsets below its end, which a follower would never fetch again."""
+    return any(start < repaired.end_offset for start, _ in repaired.missing)
+
+
+def left_out_notes(names: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence about the copies of followers that are left out for that."""
+    if names:
+        yield (
+            f"{named(names, _SHOWN)}: what is damaged there would stay missing, so the copy is "
+            "left out, and the node fetches all of the log from its leader"
+        )
 
 
 def is_unproven(replicas: Sequence[OldReplica]) -> bool:

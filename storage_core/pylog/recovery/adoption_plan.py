@@ -26,7 +26,9 @@ from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
 from pylog.recovery.adopted_topics import (
     ensure_all_copied,
     foreseen_losses,
+    has_holes,
     is_unproven,
+    left_out_notes,
     open_transactions,
     unproven_text,
 )
@@ -352,6 +354,7 @@ class AdoptionPlan:
         progress: Callable[[int, int], None] | None,
     ) -> list[MovedPartition]:
         moved: list[MovedPartition] = []
+        left_out: list[str] = []
         together: dict[tuple[str, str], list[_Planned]] = defaultdict(list)
         for planned in self.partitions:
             for copied in planned.copies:
@@ -387,8 +390,12 @@ class AdoptionPlan:
                 if copied is planned.copies[0]:
                     self._missing[planned.target] = repaired.missing
                     self._ends[planned.target] = repaired.end_offset
+                elif has_holes(repaired):
+                    left_out.append(f"{planned.target} of node {copied.disk.node_id}")
+                    continue
                 offsets = _checkpoints(parent_of(repaired.path), repaired.topic_partition)
                 moved.append(_moved(repaired.path, copied, planned, offsets))
+        self._notes += left_out_notes(left_out)
         return moved
 
     def _appended(self) -> AppendedRecords:

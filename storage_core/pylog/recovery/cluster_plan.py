@@ -4,7 +4,7 @@
 the disks given have        what is done
 =========================== ===================================================================
 a replica in sync           it leads on the node that goes on; where that node is not among them,
-                            its copy goes to one that is
+                            its copy goes to one that is; the old leader's, unless it is damaged
 one that is eligible (ELR)  the same: it has all records that were acknowledged (KIP-966)
 others                      the one of the highest leader epoch, the longest of equals, is elected
                             unclean, and that is named as a loss
@@ -149,7 +149,9 @@ class ClusterPlan:
         in_sync = [each for each in given if each in registration.isr]
         eligible = [each for each in given if each in registration.eligible_leader_replicas]
         if registration.leader in in_sync:
-            return given[registration.leader], False
+            leader = given[registration.leader]
+            of_equals = [given[each] for each in in_sync if given[each].rank > leader.rank]
+            return next(iter(of_equals), leader) if leader.is_doubtful else leader, False
         for chosen in (in_sync, eligible):
             if chosen:
                 of_kept = [each for each in chosen if each in self._directories]

@@ -74,6 +74,10 @@ if TYPE_CHECKING:
     from pylog.writing.node import Node
 
 _SHOWN_PARTITIONS = 5
+_ONLY_ENDS = (
+    "of the logs of partitions only the ends were looked at: pylog doctor says what is damaged in "
+    "them, and what a start would cut"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +316,11 @@ class _Source:
 
     def notes(self) -> list[str]:
         """Return what else is worth knowing of the copies."""
-        found = [*cut_metadata(self.seed), *self.logs.incomplete()]
+        found = [
+            *cut_metadata(self.seed),
+            *self.logs.incomplete(),
+            _ONLY_ENDS,
+        ]
         given = {each.node.node_id for each in self.copies} & self.voter_ids
         needed = len(self.voter_ids) // 2 + 1
         if len(given) < needed:
@@ -468,6 +476,8 @@ def _steps(
     setting = quorum_setting(source.metadata, voters)
     steps.append(f"set {setting} in server.properties of this node, and of all that follow it")
     others = ", ".join(str(each.voter_id) for each in voters if each.voter_id != source.node_id)
+    disks = " ".join(map(printable_location, source.node.disks.metas))
+    steps.append(f"pylog doctor {disks}")
     steps.append(
         f"start node {source.node_id}" + (f", then the controllers {others}" if others else "")
     )

@@ -29,6 +29,7 @@ from pylog.reading.discovery import LogStartOffsets, PartitionDirectory
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_view import LogView
 from pylog.reading.pending_commit import PendingCommit
+from pylog.text.words import named
 
 if TYPE_CHECKING:
     import uuid
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
     from pylog.internal_topics.metadata_image import MetadataImage, TopicImage
     from pylog.writing.node import Node
+
+
+_SHOWN = 5
 
 
 class GivenLogs:
@@ -58,6 +62,8 @@ class GivenLogs:
         self._places: dict[int, dict[TopicPartition, str]] = {}
         self._others: dict[TopicPartition, str] = {}
         self._ids: dict[str, uuid.UUID | None] = {}
+        self._ends: dict[str, int | None] = {}
+        self._without_log: dict[str, list[int]] = {}
         for node_id, node in self._nodes.items():
             places = self._places.setdefault(node_id, {})
             for path in node.disks.metas:
@@ -79,12 +85,15 @@ class GivenLogs:
 
     def _end(self, node_id: int, topic_partition: TopicPartition) -> int | None:
         path = self._places[node_id].get(topic_partition)
-        if path is None:
-            return None
-        directory = PartitionDirectory(topic_partition, path)
+        if path is not None and path not in self._ends:
+            self._ends[path] = self._read_end(PartitionDirectory(topic_partition, path))
+        return None if path is None else self._ends[path]
+
+    def _read_end(self, directory: PartitionDirectory) -> int | None:
         starts, pending = self._around[directory.log_directory]
         with suppress(LogStorageError):
             view = LogView(directory, starts, pending=pending)
+            self._without_log[directory.path] = view.listing.base_offsets_without_log
             if view.segments:
                 return view.log_end_offset
         return None
@@ -117,7 +126,7 @@ class GivenLogs:
         return f"is of the topic id {format_uuid(stored)}, and not of {format_uuid(topic_id)}"
 
     def shortened(self, node_id: int, place: TopicPartition) -> str | None:
-        """Return that a log ends before an offset that checkpoints say it had reached."""
+        """Return that a log ends before what checkpoints say it had reached, or lacks a segment."""
         node = self._nodes.get(node_id)
         path = None if node is None else self._places[node_id].get(place)
         if path is None:
@@ -131,7 +140,9 @@ class GivenLogs:
         if end is None:
             return f"{place}: its log on node {node_id} cannot be read to its end"
         if end >= reached:
-            return None
+            lost = [f"{each}.log" for each in self._without_log[path]]
+            text = f"{place}: its log on node {node_id} has lost {named(lost, _SHOWN)}"
+            return f"{text}: the index is left" if lost else None
         return (
             f"{place}: its log on node {node_id} ends at offset {end}, and had reached {reached}, "
             "as checkpoints say"

@@ -42,7 +42,7 @@ def _owned(place: Path) -> Path:
 
 
 def _erase(path: Path) -> object:
-    return pylog.jobs.erase(_owned(path / "own"), pylog.RecordFilter(keys=b"k"))
+    return pylog.jobs.erase(_owned(path / "own"), pylog.RecordFilter(keys=frozenset({b"k"})))
 
 
 def _mask(path: Path) -> object:

@@ -15,6 +15,7 @@ from pylog.recovery.adoption_target import ADOPTION
 from tests.support.adopted_disks import NEW_CLUSTER, OLD_CLUSTER, formatted, old
 from tests.support.batches import batch_v2, plain_records
 from tests.support.counted_work import ensure_work_grows_in_proportion
+from tests.support.damage import flip
 from tests.support.killed_program import is_done_when_killed
 from tests.support.log_files import tree, write_partition, write_topic_id
 from tests.support.metadata_log import (
@@ -238,3 +239,27 @@ def test_a_kill_leaves_nothing_all_or_a_mark_with_which_no_node_starts(
     moved = [each for each in places if (each / "t-1").exists()]
     assert [pylog.scan(each / "t-1").count() for each in moved] == [10]
     assert all(pylog.scan(each / "t-0").count() == 10 for each in places)
+
+
+@pytest.mark.parametrize("damaged", [1, 2])
+def test_a_damaged_replica_neither_leads_nor_follows_where_another_one_is_whole(
+    tmp_path: Path, damaged: int
+) -> None:
+    given = disks(tmp_path, ends=(None, None, None))
+    batches = [batch_v2(plain_records(at, 5), leader_epoch=0) for at in range(0, 30, 5)]
+    for number, disk in enumerate(given, start=1):
+        write_partition(disk, {0: batches}, name="t-0")
+        (disk / "t-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}\n")
+        if number == damaged:
+            flip(disk / "t-0" / f"{0:020d}.log", len(batches[0].data) * 2 + 70)
+    places = [tmp_path / f"new-{each}" for each in (1, 2, 3)]
+    planned = pylog.jobs.adopt_cluster(*given, into=places, dry_run=True)
+    done = pylog.jobs.adopt_cluster(*given, into=places)
+    assert (planned.losses, done.losses) == ([], [])
+    assert done.partitions[0].replicas[0] == (2 if damaged == 1 else 1)
+    [note] = [each for each in done.notes if "fetches all" in each]
+    assert note.startswith(f"t-0 of node {damaged}: ")
+    whole = [each for each in places if (each / "t-0").exists()]
+    assert whole == [each for number, each in enumerate(places, start=1) if number != damaged]
+    for each in whole:
+        assert pylog.scan(each, topics=["t"]).count() == 30

@@ -70,6 +70,26 @@ def test_damage_is_left_out_and_named(tmp_path: Path) -> None:
     assert pylog.scan(target, topics=["t"]).count() == 20
 
 
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_a_damaged_replica_is_left_out_where_another_one_is_whole(
+    tmp_path: Path, damaged: int
+) -> None:
+    first = old(tmp_path / "1", epochs=(3, 3, 3))
+    second = properties(old(tmp_path / "2", epochs=(3, 3, 3)), 2, OLD_CLUSTER, DIRECTORY_ID)
+    path = segment_path((first, second)[damaged] / "t-0", 0)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    targets = [formatted(tmp_path / str(each), each) for each in (7, 8)]
+    summary = pylog.adopt(first, second, into=targets)
+    assert summary.losses == []
+    assert any("fetches all" in each for each in summary.notes)
+    assert not (targets[damaged] / "t-0").exists()
+    assert pylog.scan(targets[1 - damaged], topics=["t"]).count() == 30
+    [record] = fields_of(targets[0], "PartitionRecord")
+    assert (record["leader"], record["isr"]) == (8 - damaged, [8 - damaged])
+
+
 @pytest.mark.parametrize(("level", "leader"), [(25, 8), (21, -1)])
 def test_replicas_follow_where_the_cluster_has_several_nodes(
     tmp_path: Path, level: int, leader: int

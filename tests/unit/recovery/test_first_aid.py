@@ -442,3 +442,14 @@ def test_a_second_log_of_the_metadata_is_moved_away_too(tmp_path: Path) -> None:
     assert steps[:2] == [
         f"mv {each / METADATA} {each}.metadata-before" for each in (source, second)
     ]
+
+
+def test_the_steps_look_for_damage_before_the_node_starts(tmp_path: Path) -> None:
+    source = known(tmp_path / "1")
+    aid = pylog.first_aid(source, to=tmp_path / "copy")
+    assert aid.steps.index(f"pylog doctor {source}") < aid.steps.index("start node 1")
+    assert any("pylog doctor says what is damaged" in each for each in aid.notes)
+    assert aid.losses == []
+    (source / "t-0" / f"{4:020d}.index").touch()
+    aid = pylog.first_aid(source, to=tmp_path / "other", lost=[2, 3])
+    assert any("has lost 4.log" in each for each in aid.losses)
