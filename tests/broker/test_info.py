@@ -76,6 +76,22 @@ def test_a_topic_with_small_segments_keeps_kafka_4_from_starting(
         later.start()
 
 
+@pytest.mark.parametrize("line", ["log.segment.bytes=100000", "metadata.log.segment.bytes=100000"])
+def test_a_broker_of_kafka_4_does_not_start_with_properties_that_doctor_names(
+    tmp_path: Path, line: str
+) -> None:
+    with KafkaBroker(tmp_path / "old", version=NEWEST_VERSION) as broker:
+        broker.stop()
+    name, _, value = line.partition("=")
+    (tmp_path / "server.properties").write_text(line)
+    settings = pylog.ServerProperties.read(tmp_path / "server.properties")
+    [refusal] = pylog.doctor(broker.log_dir, server_properties=settings).refusals
+    assert refusal.code == "unusable_broker_config"
+    later = KafkaBroker(tmp_path / "new", log_dir=broker.log_dir, properties={name: value})
+    with pytest.raises(BrokerFailedError, match=f"Invalid value {value} for configuration {name}"):
+        later.start()
+
+
 ACLS = "org.apache.kafka.tools.AclCommand"
 CONFIGS = "org.apache.kafka.tools.ConfigCommand"
 BROKER_SETTINGS = ("--entity-type", "brokers", "--entity-default")

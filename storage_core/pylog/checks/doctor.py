@@ -81,8 +81,8 @@ def doctor(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         Name or id of the user that a broker runs as; if None, the owner of most of what lies in a
         log directory. What he may not do is a finding, whatever this process may do.
     server_properties
-        Of the broker: how long it keeps committed offsets, and how many partitions the topics of
-        coordinators have, where the cluster's metadata is not here.
+        Of the broker: how long it keeps committed offsets, how many partitions the topics of
+        coordinators have, where the cluster's metadata is not here, and whether it starts with it.
 
     Returns
     -------
@@ -167,6 +167,7 @@ def examine(  # noqa: PLR0913 - what `doctor` has
         checked if keeps_checks else None,
     )
     examination.look_at_groups(views, server_properties)
+    examination.look_at_properties(server_properties)
     directories = [
         LogDirectoryReport(
             printable_location(each.path),

@@ -9,6 +9,7 @@ import os
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from pylog.checks.broker_properties import refused_properties
 from pylog.checks.broker_start import broker_start
 from pylog.checks.consumers import UNKNOWN_RANGE, LogRange
 from pylog.checks.group_findings import groups_of_clusters
@@ -89,6 +90,7 @@ class Examination:
         as_user: FileUser | None = None,
     ) -> None:
         began_ms = SystemClock().milliseconds()
+        self._kafka_version = kafka_version
         views: dict[str | tuple[int, int], LogView] = {}
         others: dict[str | tuple[int, int], PartitionDirectory] = {}
         checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
@@ -307,6 +309,14 @@ class Examination:
             self.positions[each.log_directory] = each.positions
             for log_directory, finding in each.findings:
                 self._of_groups.setdefault(log_directory, []).append(finding)
+
+    def look_at_properties(self, settings: ServerProperties | None) -> None:
+        """Look in a broker's file for what keeps it from starting, for `findings_of`."""
+        if settings is None or settings.path is None or not self.checks:
+            return
+        for reason in refused_properties(settings.path, self._kafka_version):
+            finding = kinds.UNUSABLE_BROKER_CONFIG.found(settings.path, reason)
+            self._of_groups.setdefault(self.checks[0].path, []).append(finding)
 
     def _range_once_started(self, view: LogView) -> LogRange | None:
         """Return what of a log a broker has that has started; None if it sets the log aside."""

@@ -656,6 +656,14 @@ UNUSABLE_TOPIC_CONFIG = FindingKind(
     severities=(Severity.ERROR,),
     effect=Effect.REFUSES,
 )
+UNUSABLE_BROKER_CONFIG = FindingKind(
+    "unusable_broker_config",
+    "The file of server properties that was given has a value that this version of Kafka refuses.",
+    _REFUSES,
+    "change it in the file",
+    severities=(Severity.ERROR,),
+    effect=Effect.REFUSES,
+)
 CUT_METADATA_SNAPSHOT = FindingKind(
     "cut_metadata_snapshot",
     "The newest snapshot of the cluster's metadata is cut off: it lacks its footer.",

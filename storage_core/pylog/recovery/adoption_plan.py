@@ -35,10 +35,12 @@ from pylog.recovery.adopted_topics import (
 from pylog.recovery.adoption_steps import CHECKPOINTS, Adoption, MovedPartition
 from pylog.recovery.adoption_summary import AdoptedPartition, AdoptionSummary, AppendedRecords
 from pylog.recovery.metadata_batches import (
+    FIRST_LEVEL_OF_KAFKA_4,
     FIRST_LEVEL_WITH_DIRECTORIES,
     bytes_of,
     metadata_record,
     partition_record,
+    topic_config_record,
 )
 from pylog.text.words import counted, named, offsets_text
 from pylog.writing.node_metadata import LEAST_SEGMENT_BYTES, SEGMENT_BYTES, too_small_segments
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
     from pylog.recovery.adoption_target import AdoptionTarget, TargetDisk
 
 _PRODUCER_ID_BLOCK = 1000
-_FIRST_LEVEL_OF_KAFKA_4 = 22  # of metadata.version: 4.0-IV0
 _HIGHEST_EPOCH = 2**31 - 2
 _INTERNAL = "__"
 
@@ -199,14 +200,7 @@ class AdoptionPlan:
             values += [self._partition_record(each) for each in planned]
             image = planned[0].topic.image
             configs = {} if image is None else self._usable(name, image.configs)
-            values += [
-                metadata_record(
-                    "ConfigRecord",
-                    0,
-                    {"resourceType": 2, "resourceName": name, "name": key, "value": value},
-                )
-                for key, value in configs.items()
-            ]
+            values += [topic_config_record(name, *each) for each in configs.items()]
         wanted = self._source.highest_producer_id + 1
         if wanted > self._target.next_producer_id():
             fields = {
@@ -220,7 +214,7 @@ class AdoptionPlan:
     def _usable(self, name: str, configs: dict[str, str]) -> dict[str, str]:
         """Return configurations with which a broker of the cluster starts."""
         size = too_small_segments(configs)
-        if size is None or self._target.level < _FIRST_LEVEL_OF_KAFKA_4:
+        if size is None or self._target.level < FIRST_LEVEL_OF_KAFKA_4:
             return configs
         self._notes.append(
             f"{name} has {SEGMENT_BYTES}={size}, with which Kafka 4 does not start: it gets "
@@ -257,7 +251,7 @@ class AdoptionPlan:
         only, until the leader changes. Kafka 4 changes it as it registers, and elects none that it
         does not remember.
         """
-        is_of_kafka_3 = self._target.level < _FIRST_LEVEL_OF_KAFKA_4
+        is_of_kafka_3 = self._target.level < FIRST_LEVEL_OF_KAFKA_4
         return self._target.is_new and is_of_kafka_3 and len(planned.copies) > 1
 
     def _tell(self, access: Sequence[bytes]) -> None:

@@ -21,17 +21,26 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pylog.internal_topics.versions import LATEST_KAFKA_VERSION
 from pylog.locations import printable_location
 from pylog.model import TopicPartition
 from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
 from pylog.recovery.adopted_topics import open_transactions, unproven_text
 from pylog.recovery.in_sync_minimum import MIN_IN_SYNC, minimum_record, too_high_minimums
 from pylog.recovery.metadata_batches import (
+    FIRST_LEVEL_OF_KAFKA_4,
     FIRST_LEVEL_WITH_DIRECTORIES,
     metadata_record,
     partition_change,
+    topic_config_record,
 )
 from pylog.text.words import named
+from pylog.writing.node_metadata import (
+    LEAST_SEGMENT_BYTES,
+    SEGMENT_BYTES,
+    refused_configs,
+    too_small_segments,
+)
 
 if TYPE_CHECKING:
     import uuid
@@ -100,11 +109,12 @@ class ClusterPlan:
         self.partitions: list[ClusterPartition] = []
         self.values: list[bytes] = []
         self.lowered: list[str] = []
+        self.raised: list[str] = []
         for topic in image.topics:
             for number in sorted(topic.partitions):
                 place = TopicPartition(topic.name, number)
                 self._plan(place, topic.topic_id, topic.partitions[number])
-        self.values += [*self._unregistered(), *self._lowered()]
+        self.values += [*self._unregistered(), *self._lowered(), *self._raised()]
 
     def _plan(
         self, place: TopicPartition, topic_id: uuid.UUID, registration: PartitionRegistration
@@ -196,6 +206,15 @@ class ClusterPlan:
             self.lowered.append(resource.name or "the default of all brokers")
             yield minimum_record(resource, value)
 
+    def _raised(self) -> Iterator[bytes]:
+        """Raise what keeps brokers of a level of Kafka 4 from starting."""
+        if (self._image.metadata_version or 0) < FIRST_LEVEL_OF_KAFKA_4:
+            return
+        for topic in self._image.topics:
+            if too_small_segments(topic.configs) is not None:
+                self.raised.append(topic.name)
+                yield topic_config_record(topic.name, SEGMENT_BYTES, str(LEAST_SEGMENT_BYTES))
+
     def losses(self) -> Iterator[str]:
         """Yield sentences about records that are lost, or may be."""
         for each in self.partitions:
@@ -219,6 +238,13 @@ class ClusterPlan:
             yield from open_transactions(leaders, leaders)
         if self.lowered:
             yield f"{MIN_IN_SYNC} of {named(self.lowered)} is lowered to the replicas that are left"
+        if self.raised:
+            yield (
+                f"{SEGMENT_BYTES} of {named(self.raised)} is raised to {LEAST_SEGMENT_BYTES}: "
+                "Kafka 4 does not start with less"
+            )
+        else:
+            yield from refused_configs(self._image, LATEST_KAFKA_VERSION)
         known = {each.name for each in self._image.topics}
         others = [each.name for each in self._found.values() if each.name not in known]
         if others:

@@ -36,6 +36,7 @@ from pylog.files.quorum_state import (
     QUORUM_STATE,
 )
 from pylog.files.storage import list_directory, stat_file
+from pylog.internal_topics.versions import LATEST_KAFKA_VERSION
 from pylog.locations import is_remote, join, parent_of, printable_location
 from pylog.model import TopicPartition
 from pylog.reading.internal_logs import CLUSTER_METADATA, Voter
@@ -63,6 +64,7 @@ from pylog.recovery.voter_addresses import (
 from pylog.scheduling.clock import SystemClock
 from pylog.text.words import counted, named
 from pylog.writing.node import nodes_of
+from pylog.writing.node_metadata import refused_configs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -319,6 +321,7 @@ class _Source:
         found = [
             *cut_metadata(self.seed),
             *self.logs.incomplete(),
+            *refused_configs(self.metadata.image, LATEST_KAFKA_VERSION),
             _ONLY_ENDS,
         ]
         given = {each.node.node_id for each in self.copies} & self.voter_ids

@@ -37,6 +37,8 @@ _SUPPORTED_KRAFT_VERSIONS = {"minSupportedVersion": 0, "maxSupportedVersion": 1}
 
 FIRST_LEVEL_WITH_DIRECTORIES = 17
 """Of metadata.version: 3.7-IV2."""
+FIRST_LEVEL_OF_KAFKA_4 = 22
+"""4.0-IV0."""
 _FIRST_LEVEL_WITH_ELR = 23
 """4.0-IV1."""
 
@@ -124,6 +126,12 @@ def metadata_record(name: str, version: int, fields: dict[str, Any]) -> bytes:
     type_id = _TYPE_IDS[name]
     frame = b"".join(map(encode_unsigned_varint, (_FRAME_VERSION, type_id, version)))
     return frame + write_message(METADATA_MESSAGES[type_id], fields, version)
+
+
+def topic_config_record(topic: str, name: str, value: str) -> bytes:
+    """Return the record that sets a configuration of a topic."""
+    fields = {"resourceType": 2, "resourceName": topic, "name": name, "value": value}
+    return metadata_record("ConfigRecord", 0, fields)
 
 
 def partition_record(level: int, fields: dict[str, Any]) -> bytes:

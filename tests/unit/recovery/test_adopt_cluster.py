@@ -23,6 +23,7 @@ from tests.support.metadata_log import (
     TOPIC,
     TOPIC_ID_TEXT,
     config_record,
+    feature_record,
     partition_record,
     register_broker_record,
 )
@@ -263,3 +264,24 @@ def test_a_damaged_replica_neither_leads_nor_follows_where_another_one_is_whole(
     assert whole == [each for number, each in enumerate(places, start=1) if number != damaged]
     for each in whole:
         assert pylog.scan(each, topics=["t"]).count() == 30
+
+
+@pytest.mark.parametrize("level", [21, 25])
+def test_segments_that_kafka_4_refuses_are_raised_or_told(tmp_path: Path, level: int) -> None:
+    more = [config_record(TOPIC, "t", "segment.bytes", "100000"), feature_record(level)]
+    given = disks(tmp_path, more=more)
+    done = pylog.jobs.adopt_cluster(*given, into=tmp_path / "new", nodes=[1])
+    configs = [
+        each["value"]
+        for each in fields_of(tmp_path / "new", "ConfigRecord")
+        if each["name"] == "segment.bytes"
+    ]
+    [note] = [each for each in done.notes if "segment.bytes" in each]
+    if level == 21:
+        assert configs == ["100000"]
+        assert "raise it with Kafka 3.9" in note
+    else:
+        assert configs == ["100000", "1048576"]
+        assert note.startswith("segment.bytes of t is raised to 1048576")
+    aid = pylog.first_aid(*given, to=tmp_path / "aid", voters=[1], dry_run=True)
+    assert any("raise it with Kafka 3.9" in each for each in aid.notes)

@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     help="Version of the broker that will use the directories, 3.9 to 4.4. Default: the newest.",
 )
 @options.server_properties_for(
-    "for the order of its log.dirs, by default the order of the PATHs; and for "
-    "offsets.retention.minutes, by default 7 days."
+    "for the order of its log.dirs, by default the order of the PATHs; for "
+    "offsets.retention.minutes, by default 7 days; and for values with which it does not start."
 )
 @click.option(
     "--as-user",
