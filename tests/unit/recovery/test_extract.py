@@ -186,7 +186,7 @@ def test_segments_of_a_compacted_log_of_which_little_is_left_are_cleaned_or_lost
     directory = write_partition(tmp_path / "source", segments, name="t-0")
     (tmp_path / "source" / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 60\n")
 
-    def missing(start: int | None = None, end: int | None = None) -> tuple[tuple[int, int], ...]:
+    def missing(start: int | str = "earliest", end: int | str = "latest") -> object:
         to = tmp_path / "copy"
         source = tmp_path / "source"
         done = extract(source, to=to, topics=["t"], start=start, end=end, dry_run=True)
