@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
+from pylog.columnar.arrow_buffers import present_rows
 from pylog.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
@@ -17,9 +19,13 @@ if TYPE_CHECKING:
 else:
     pc = LazyModule("pyarrow.compute")  # an eighth of the start-up of what casts nothing
 
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
 
 def cast_leaves(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return a column as another type with the same nesting; times may lose what is finer.
+
+    A timestamp becomes the one before it, also before 1970; a duration becomes the shorter one.
 
     Parameters
     ----------
@@ -59,6 +65,10 @@ def cast_leaves(column: pa.Array, kind: pa.DataType) -> pa.Array:
         return _of_entries(column, kind, pa.StructArray.from_arrays(entries, fields=fields))
     if pa.types.is_list(given) and pa.types.is_list(kind):
         return _of_entries(column, kind, cast_leaves(column.values, kind.value_type))
+    if pa.types.is_timestamp(given) and pa.types.is_timestamp(kind):
+        ratio = _PER_SECOND[given.unit] // _PER_SECOND[kind.unit]
+        if ratio > 1:
+            return _floor(column, ratio).view(kind)
     return pc.cast(column, options=pc.CastOptions(target_type=kind, allow_time_truncate=True))
 
 
@@ -72,3 +82,9 @@ def _of_entries(column: pa.Array, kind: pa.DataType, entries: pa.Array) -> pa.Ar
         offset=column.offset,
         children=[entries],
     )
+
+
+def _floor(column: pa.Array, ratio: int) -> pa.Array:
+    """Return ticks in a coarser unit: Arrow's cast goes towards 1970, Java's to the one before."""
+    ticks = np.frombuffer(column.buffers()[1] or b"", np.int64)[column.offset :][: len(column)]
+    return pa.array(ticks // ratio, mask=~present_rows(column))

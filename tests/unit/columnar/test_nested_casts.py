@@ -69,3 +69,22 @@ def test_what_does_not_fit_is_an_error() -> None:
     column = pa.array([[300]], pa.list_(pa.int64()))
     with pytest.raises(pa.ArrowInvalid, match="300"):
         cast_leaves(column, pa.list_(pa.int8()))
+
+
+@pytest.mark.parametrize("zone", ["UTC", None])
+def test_times_before_1970_become_the_ones_before(zone: str | None) -> None:
+    nanoseconds = [-1, -1_000, -1_001, 0, 1, 1_999, None, -(2**63), 2**63 - 1]
+    column = pa.array(nanoseconds, pa.int64()).view(pa.timestamp("ns", zone))[1:]
+    found = cast_leaves(column, pa.timestamp("us", zone))
+    assert found.view(pa.int64()).to_pylist() == [
+        None if each is None else each // 1_000 for each in nanoseconds[1:]
+    ]
+    coarse = pa.array([-1, None, 2**40], pa.timestamp("ms", zone))
+    finer = cast_leaves(coarse, pa.timestamp("us", zone)).view(pa.int64())
+    assert finer.to_pylist() == [-1_000, None, 2**40 * 1_000]
+
+
+def test_durations_become_the_shorter_ones() -> None:
+    column = pa.array([-1_999, 1_999, None], pa.duration("ns"))
+    found = cast_leaves(column, pa.duration("us"))
+    assert found.view(pa.int64()).to_pylist() == [-1, 1, None]
