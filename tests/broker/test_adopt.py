@@ -13,6 +13,7 @@ import pytest
 import pylog
 from tests.broker.test_first_aid import PROPERTIES as REPLICATED
 from tests.broker.test_first_aid import produced, read, tree_hash
+from tests.support.damage import flip
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker, free_ports
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, VERSION_BEFORE
 from tests.support.kafka_cluster import KafkaCluster
@@ -360,3 +361,38 @@ def test_the_disks_of_three_nodes_are_served_by_one_or_by_three(
         if nodes > 1:
             ensure_all_follow(new)
     assert not [each for disk in new_disks for each in disk.glob("*-stray")]
+
+
+@pytest.mark.thorough(one_in=3)
+@pytest.mark.parametrize("damaged", [1, 2, 3])
+def test_what_one_disk_has_damaged_another_one_leads_with_and_all_get(
+    tmp_path: Path, damaged: int
+) -> None:
+    disks = [tmp_path / f"old-{node}" for node in (1, 2, 3)]
+    with KafkaCluster(tmp_path, version=NEWEST_VERSION, disks=disks, properties=REPLICATED) as old:
+        old.create_topics({"orders": {"num_partitions": PARTITIONS, "replication_factor": 3}})
+        values = set[bytes]().union(*(produced(old, "orders", label) for label in "abcde"))
+        ensure_all_follow(old)
+        old.kill()
+    log = disks[damaged - 1] / "orders-0" / f"{0:020d}.log"
+    flip(log, log.stat().st_size // 2)
+    new_disks = [tmp_path / f"new-{node}" for node in (1, 2, 3)]
+    new = KafkaCluster(
+        tmp_path / "again",
+        version=NEWEST_VERSION,
+        disks=new_disks,
+        properties=REPLICATED,
+        is_dynamic=True,
+    )
+    for node in new.nodes:
+        node.format()
+    summary = pylog.adopt(*disks, into=new_disks, topics=["orders"])
+    assert summary.losses == []
+    assert any("fetches all of the log" in each for each in summary.notes)
+    with new:
+        assert read(new, "orders") == values
+        ensure_all_follow(new)
+        assert read(new, "orders") == values
+        new.kill()
+    for disk in new_disks:
+        assert pylog.scan(disk, topics=["orders"]).count() == len(values)

@@ -5,9 +5,12 @@ Loading the program takes a tenth of a second, in which Python would answer with
 
 from __future__ import annotations
 
+import gc
 import signal
 
 from pylog.lazy_modules import load_name
+
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def main() -> None:
@@ -15,4 +18,7 @@ def main() -> None:
     # Whoever starts it in the background of a shell script has it ignore the signal.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    load_name("pylog.cli.main", "main")()
+    program = load_name("pylog.cli.main", "main")
+    # Ten thousand partitions are a million objects, which Python would go through again and again.
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    program()

@@ -79,7 +79,22 @@ def format_uuid(value: uuid.UUID) -> str:
 
 def read_partition_metadata(path: str | os.PathLike[str]) -> PartitionMetadata:
     """Return the content of a ``partition.metadata`` file."""
-    lines = split_lines(read_text_file(path))
+    text = read_text_file(path)
+    found = _known.get(text)
+    if found is None:
+        found = _parsed(text, path)
+        if len(_known) < _MOST_KNOWN:
+            _known[text] = found
+    return found
+
+
+_MOST_KNOWN = 10_000
+_known: dict[str, PartitionMetadata] = {}
+"""By text, which all partitions of a topic have alike."""
+
+
+def _parsed(text: str, path: str | os.PathLike[str]) -> PartitionMetadata:
+    lines = split_lines(text)
     version_text = _value(lines, 0, "version", path)
     id_text = _value(lines, 1, "topic_id", path)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from pylog.errors import LogDirectoryError
@@ -136,13 +137,16 @@ def change_mark(location: str) -> tuple[int, ...] | None:
     return status.st_ino, status.st_size, *times
 
 
+_NAME = attrgetter("name")
+
+
 def list_directory(location: str) -> Sequence[DirectoryEntry]:
     """Return the entries of a directory, sorted by name."""
     if is_remote(location):
         return remote_storage.list_remote(location)
     try:
         with disk.scandir(location) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+            return sorted(entries, key=_NAME)
     except FileNotFoundError as error:
         reason = "no such directory (is it mounted on this host?)"
         if location.startswith("~"):

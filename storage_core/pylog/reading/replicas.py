@@ -33,7 +33,7 @@ from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.locations import join, name_of, printable_location
 from pylog.model import TopicPartition
-from pylog.reading.discovery import LogStartOffsets, directory_identity
+from pylog.reading.discovery import LogStartOffsets, directory_identity, in_order
 from pylog.reading.log_view import LogView
 from pylog.reading.pending_commit import NoPendingCommit
 
@@ -95,7 +95,7 @@ def one_of_each(
         kept += live
     if taken and tells:
         _tell(taken, nodes)
-    return sorted(kept)
+    return in_order(kept)
 
 
 def ensure_one_cluster(directories: Iterable[PartitionDirectory]) -> None:

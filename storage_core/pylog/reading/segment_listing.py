@@ -104,12 +104,17 @@ class _Names:
         return False
 
     def segments(self) -> list[LogSegmentView]:
-        return [self._segment(base, status) for base, status in sorted(self._logs.items())]
+        """Return them in order; the last one, which may still grow, without a stamp."""
+        logs = sorted(self._logs.items())
+        last = logs[-1][0] if logs else None
+        return [self._segment(base, status, has_stamp=base != last) for base, status in logs]
 
     def base_offsets_without_log(self) -> set[int]:
         return self._suffixes.keys() - self._logs.keys()
 
-    def _segment(self, base: int, status: FileStatus | UnreadableFileError) -> LogSegmentView:
+    def _segment(
+        self, base: int, status: FileStatus | UnreadableFileError, *, has_stamp: bool
+    ) -> LogSegmentView:
         suffixes = frozenset(self._suffixes[base])
         if isinstance(status, UnreadableFileError):
             return LogSegmentView(
@@ -122,8 +127,12 @@ class _Names:
             suffixes,
             self._state,
             status.st_ino,
-            stamp=stamp_of(status) if isinstance(status, os.stat_result) else 0,
+            stamp=stamp_of(status) if has_stamp and isinstance(status, os.stat_result) else 0,
         )
+
+
+def _without_stamp(segment: LogSegmentView) -> LogSegmentView:
+    return replace(segment, stamp=0) if segment.stamp else segment
 
 
 def list_segments(directory: str) -> SegmentListing:
@@ -171,7 +180,7 @@ def _list_once(directory: str) -> SegmentListing:
     replaced = _Replaced(replacing)
     kept = [each for each in live.segments() if each.base_offset not in replaced]
     listing.segments = sorted([*kept, *replacing], key=lambda each: each.base_offset)
-    listing.segments[-1:] = [replace(last, stamp=0) for last in listing.segments[-1:]]
+    listing.segments[-1:] = map(_without_stamp, listing.segments[-1:])
     if not listing.segments and any(map(is_kafka_0_7_log, listing.other_names)):
         reason = (
             "cannot read segments of Kafka 0.7 (.kafka files), only those of Kafka 0.8 and later "

@@ -144,7 +144,8 @@ def candidates(
                 futures.append(LogView(other))
             else:
                 found.left_out.append(f"{printable_location(other.path)} {_NOT_LIVE[other.state]}")
-    here = {(nodes[each.directory.log_directory], each.topic_partition) for each in views}
+    live = views if futures else ()
+    here = {(nodes[each.directory.log_directory], each.topic_partition) for each in live}
     for view in futures:
         is_alone = (nodes[view.directory.log_directory], view.topic_partition) not in here
         _choose(view, "" if is_alone else _FUTURE_BESIDE_LIVE, known, found)
