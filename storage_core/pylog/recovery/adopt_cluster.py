@@ -27,6 +27,7 @@ from pylog.reading.internal_logs import CLUSTER_METADATA, Voter
 from pylog.recovery.adopted_topics import (
     OldDisks,
     ensure_all_copied,
+    followers_foreseen,
     foreseen_losses,
     has_holes,
     left_out_notes,
@@ -292,6 +293,7 @@ class _Move:
         self._plan = ClusterPlan(self._image, self._source.topics, node_of, directories)
         self._missing: dict[TopicPartition, list[tuple[int, int]]] = {}
         self._left_out: list[str] = []
+        self._foreseen: list[str] = []
         self._ends = {
             each.topic_partition: 0 if each.first is None else each.first.end_offset
             for each in self._plan.partitions
@@ -320,6 +322,10 @@ class _Move:
         missing = foreseen_losses(firsts.values(), threads)
         for place, replica in firsts.items():
             self._missing[place] = missing.get(replica.view.directory.path, [])
+        self._foreseen += followers_foreseen(
+            sum(replica is not None for replica in each.copies.values())
+            for each in self._plan.partitions
+        )
 
     def write(self, threads: int | None, progress: Callable[[int, int], None] | None) -> None:
         """Write all, and put it in place."""
@@ -438,7 +444,8 @@ class _Move:
         return found
 
     def _notes(self) -> list[str]:
-        found = [*self._source.notes(), *self._plan.notes(), *left_out_notes(self._left_out)]
+        found = [*self._source.notes(), *self._plan.notes()]
+        found += [*self._foreseen, *left_out_notes(self._left_out)]
         found += self._source.groups_behind(self._ends)
         voters = set(self._metadata.voters or self._image.controllers)
         given = {each.node.node_id for each in self._source.copies} & voters

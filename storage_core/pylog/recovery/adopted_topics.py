@@ -442,6 +442,15 @@ def has_holes(repaired: RepairedPartition) -> bool:
     return any(start < repaired.end_offset for start, _ in repaired.missing)
 
 
+def followers_foreseen(copies: Iterable[int]) -> Iterator[str]:
+    """Yield what a dry run cannot know of copies of followers, by how many each partition has."""
+    if any(each > 1 for each in copies):
+        yield (
+            "copies of followers are looked through as they are made: one that lacks something is "
+            "left out then, and its node fetches all of the log from its leader"
+        )
+
+
 def left_out_notes(names: Sequence[str]) -> Iterator[str]:
     """Yield a sentence about the copies of followers that are left out for that."""
     if names:

@@ -25,6 +25,7 @@ from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
 from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
 from pylog.recovery.adopted_topics import (
     ensure_all_copied,
+    followers_foreseen,
     foreseen_losses,
     has_holes,
     is_unproven,
@@ -323,6 +324,7 @@ class AdoptionPlan:
         missing = foreseen_losses(firsts.values(), threads)
         for target, replica in firsts.items():
             self._missing[target] = missing.get(replica.view.directory.path, [])
+        self._notes += followers_foreseen(len(each.copies) for each in self.partitions)
 
     def write(self, threads: int | None, progress: Callable[[int, int], None] | None) -> None:
         """Copy the partitions, and make them known."""
