@@ -16,7 +16,7 @@ from pylog.files.system_calls import SystemCalls
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_SIDE_FILE_BYTES = 1 << 18
+_SIDE_FILE_BYTES = 1 << 15
 """Indexes, a producer snapshot and checkpoints of one small log."""
 
 
@@ -42,7 +42,10 @@ def ensure_space(needs: Iterable[NeededSpace], what: str = "the copy") -> None:
     for found in by_disk.values():
         directory, first = found[0]
         needed = sum(each.size_bytes for _, each in found)
-        free = shutil.disk_usage(directory).free
+        usage = shutil.disk_usage(directory)
+        if not usage.total:
+            continue  # a file system that does not say how large it is, as some of a network
+        free = usage.free
         if free < needed:
             needed = _not_shared(needed, found)
         if free < needed:

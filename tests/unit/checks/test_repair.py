@@ -263,6 +263,7 @@ def test_a_disk_without_space_is_refused_before_anything_is_written(
 ) -> None:
     class Usage(NamedTuple):
         free: int = 1000
+        total: int = 1 << 40
 
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage())
     with pytest.raises(LogDirectoryError, match="1000 are free"):

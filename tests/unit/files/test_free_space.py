@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 class Usage(NamedTuple):
     free: int
+    total: int = 1 << 40
 
 
 @pytest.fixture
@@ -83,6 +84,16 @@ def test_a_command_without_room_is_refused_before_it_writes(
     assert not new.exists() or tree(new) == tree(formatted(tmp_path / "fresh"))
     if (tmp_path / "short" / "own").exists():
         assert pylog.scan(tmp_path / "short" / "own").to_table()["key"].to_pylist() == [b"k"]
+
+
+def test_a_disk_that_does_not_say_how_large_it_is_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage(0, total=0))
+    ensure_space([NeededSpace(str(tmp_path), 1)])
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage(0))
+    with pytest.raises(LogDirectoryError, match="needs 1 bytes, and 0 are free"):
+        ensure_space([NeededSpace(str(tmp_path), 1)])
 
 
 def test_places_on_one_disk_count_together(tmp_path: Path, free: Callable[[int], None]) -> None:
