@@ -13,6 +13,7 @@ from tests.broker.ledger import Ledger
 from tests.broker.server_log import log_lines_of_trouble
 from tests.broker.writers import TransactionalWriter, Writer
 from tests.support.corruption import entries
+from tests.support.waiting import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +62,35 @@ def look(broker: KafkaBroker) -> bool:
         return False
     assert [each for each in found if each.severity is not pylog.results.Severity.INFO] == []
     return True
+
+
+def test_a_log_that_was_cleaned_after_a_clean_stop_is_not_in_doubt(new_broker: NewBroker) -> None:
+    """The stop leaves a producer snapshot within a segment, and all around it is cleaned later."""
+    broker = new_broker(properties=BRISK_BROKER)
+    broker.create_topic("t", config=TOPICS["compacted"])
+    send(broker, range(200))
+    broker.stop()
+    broker.start()
+    send(broker, range(200, 1000))
+    directory = broker.log_dir / "t-0"
+    wait_for(lambda: cleaned_size(directory) < 150_000, "a cleaned log")
+    broker.stop()
+    bases = {int(each.stem) for each in directory.glob("*.log")}
+    alone = {int(each.stem) for each in directory.glob("*.snapshot")} - bases
+    assert len([each for each in alone if each < max(bases)]) == 1
+    assert "missing_segment" not in [each.code for each in pylog.doctor(broker.log_dir).findings]
+
+
+def send(broker: KafkaBroker, numbers: range) -> None:
+    """Append records: forty of keys of their own, all others of three keys."""
+    with broker.producer(acks="all") as producer:
+        for number in numbers:
+            key = b"first %d" % number if number < 40 else b"%d" % (number % 3)
+            producer.send("t", b"x" * 900, key=key, partition=0).get(60)
+
+
+def cleaned_size(directory: Path) -> int:
+    return sum(each.stat().st_size for each in directory.glob("*.log"))
 
 
 def test_a_broker_serves_what_a_repaired_copy_holds(new_broker: NewBroker, tmp_path: Path) -> None:

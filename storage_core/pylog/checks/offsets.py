@@ -15,7 +15,8 @@ cluster's metadata says is compacted, needs no such sign.
 
 Between two segments of a compacted log a lost one looks as a cleaned one does, unless something of
 it is left: its index; or its producer snapshot, or a cleaner that has not come so far. An index
-proves the loss. The others do not: a broker takes a snapshot within a segment, too, when it stops.
+proves the loss. A single snapshot says nothing: a broker takes one within a segment when it stops,
+and keeps it over its next start, which removes older ones (ProducerStateManager, Kafka 2.8).
 
 Where a compressed message of v0 or v1 begins, its header does not say; who decompresses it does.
 """
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
 _MOST_GAPS = 10_000
 """Of how many gaps the places are kept; the others are only counted."""
 _MOST_LISTED = 100
+_OF_A_CLEAN_STOP = 1
+"""How many producer snapshots without a segment are below the last one of a log that is whole."""
 _OF_COMPACTION = (CLEANED_FILE_SUFFIX, SWAP_FILE_SUFFIX)
 
 
@@ -106,8 +109,12 @@ class OffsetAccount:
         self._path = view.directory.path
         self._bases_without_log = view.listing.base_offsets_without_log
         here = {each.base_offset for each in view.segments}  # empty ones, too
-        snapshots = view.listing.producer_snapshot_offsets
-        self._snapshots_alone = [each for each in snapshots if each not in here]
+        alone = [
+            each
+            for each in view.listing.producer_snapshot_offsets
+            if each not in here and each < max(here, default=0)
+        ]
+        self._snapshots_alone = alone if len(alone) > _OF_A_CLEAN_STOP else []
         self._cleaner_offset = cleaner_offset
         self._next_offset = view.local_log_start_offset if start_offset is None else start_offset
         self._segment_path = self._path

@@ -172,8 +172,8 @@ MISSING_SEGMENT = FindingKind(
     "Offsets are missing before a segment, and nothing shows that compaction, retention or "
     "remote storage has removed them: a .log file is missing. It is a warning for the first "
     "segment of a log that was not shut down cleanly: retention may have removed them. It is a "
-    "warning in a compacted log, too, where a producer snapshot is left without its segment, or "
-    "the cleaner has not come so far: the offsets are cleaned or lost.",
+    "warning in a compacted log, too, where several producer snapshots are left without their "
+    "segments, or the cleaner has not come so far: the offsets are cleaned or lost.",
     "nothing: consumers skip the offsets without an error",
     "look for the file on other disks and in backups, or read another replica; --repair-to "
     "takes its records from .deleted files if they are there",

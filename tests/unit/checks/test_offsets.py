@@ -223,12 +223,24 @@ def test_what_a_broker_has_cleaned_is_not_in_doubt_and_a_lost_segment_is(
     assert "missing_segment" not in wrong(tmp_path)
     logs = sorted(copy.glob("*.log"))
     snapshots = [each.with_suffix(".snapshot") for each in logs[1:-1]]
-    lost = next((each for each in snapshots if each.exists()), None)
-    if lost is None:  # of a version that keeps the latest ones only
+    lost = [each for each in snapshots if each.exists()]
+    if len(lost) < 2:  # of a version that keeps the latest ones only
         return
-    for suffix in (".log", ".index", ".timeindex", ".txnindex"):
-        lost.with_suffix(suffix).unlink(missing_ok=True)
+    for each in lost:
+        for suffix in (".log", ".index", ".timeindex", ".txnindex"):
+            each.with_suffix(suffix).unlink(missing_ok=True)
     assert "missing_segment" in wrong(tmp_path)
+
+
+def test_one_snapshot_without_a_segment_may_be_of_a_clean_stop(tmp_path: Path) -> None:
+    mark_clean_shutdown(tmp_path)
+    cleaned = [batch_v2([Stored(base + 1, 1, b"k", b"v")], base_offset=base) for base in (0, 60)]
+    partition = write_partition(tmp_path, {0: cleaned[:1], 60: cleaned[1:]})
+    (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 60\n")
+    for offset, expected in ((90, []), (20, []), (40, ["missing_segment"])):
+        (partition / f"{offset:020d}.snapshot").touch()
+        found = [each.code for each in pylog.doctor(tmp_path).findings]
+        assert [each for each in found if each == "missing_segment"] == expected
 
 
 def test_a_cleaner_that_has_not_come_so_far_has_not_cleaned(tmp_path: Path) -> None:

@@ -194,6 +194,8 @@ def test_segments_of_a_compacted_log_of_which_little_is_left_are_cleaned_or_lost
 
     assert missing() == ()
     (directory / f"{40:020d}.snapshot").touch()
+    assert missing() == ()
+    (directory / f"{50:020d}.snapshot").touch()
     assert missing() == ((40, 60),)
     (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
     assert missing() == ((0, 20), (40, 60))
