@@ -446,8 +446,8 @@ def followers_foreseen(copies: Iterable[int]) -> Iterator[str]:
     """Yield what a dry run cannot know of copies of followers, by how many each partition has."""
     if any(each > 1 for each in copies):
         yield (
-            "copies of followers are looked through as they are made: one that lacks something is "
-            "left out then, and its node fetches all of the log from its leader"
+            "the run checks copies of followers while it makes them: it leaves out a copy that "
+            "lacks records, and that node fetches the whole log from the leader"
         )
 
 

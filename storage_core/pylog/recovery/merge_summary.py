@@ -26,8 +26,8 @@ class MergeSource(NamedTuple):
     high_watermark
         What the checkpoint beside it says, which may be seconds old; None without one.
     damaged_ranges
-        How many ranges of bytes are damaged, of those that were read. Where several replicas have
-        the same headers, only the batches of one are read.
+        The number of damaged ranges among the bytes that were read. If several replicas have the
+        same headers, only the batches of one are read.
     """
 
     path: str

@@ -229,7 +229,7 @@ def decoded_latest(
     end: OffsetSpecs = LOG_END,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> MetadataTable:
-    """Return table ``latest`` with typed keys and values: those that pass the conditions.
+    """Return table ``latest`` with typed keys and values, and only the rows that pass conditions.
 
     A key whose last record does not pass, or cannot be decoded and is left out, has no row: never
     one of an older record.
@@ -244,7 +244,7 @@ def decoded_latest(
     mode
         What happens to values that cannot be decoded, as for `pylog.scan`.
     end, max_decompressed_bytes
-        As of `pylog.jobs.metadata_table`.
+        See `pylog.jobs.metadata_table`.
 
     Examples
     --------

@@ -258,7 +258,7 @@ def test_a_damaged_replica_neither_leads_nor_follows_where_another_one_is_whole(
     done = pylog.jobs.adopt_cluster(*given, into=places)
     assert (planned.losses, done.losses) == ([], [])
     assert done.partitions[0].replicas[0] == (2 if damaged == 1 else 1)
-    assert any(each.startswith("copies of followers are") for each in planned.notes)
+    assert any(each.startswith("the run checks copies of followers") for each in planned.notes)
     [note] = [each for each in done.notes if "fetches all" in each]
     assert note.startswith(f"t-0 of node {damaged}: ")
     whole = [each for each in places if (each / "t-0").exists()]

@@ -82,7 +82,7 @@ def test_a_damaged_replica_is_left_out_where_another_one_is_whole(
     path.write_bytes(data)
     targets = [formatted(tmp_path / str(each), each) for each in (7, 8)]
     planned = pylog.adopt(first, second, into=targets, dry_run=True)
-    assert any(each.startswith("copies of followers are") for each in planned.notes)
+    assert any(each.startswith("the run checks copies of followers") for each in planned.notes)
     summary = pylog.adopt(first, second, into=targets)
     assert summary.losses == []
     assert any("fetches all" in each for each in summary.notes)
