@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
 
+_GONE = "file is gone (deleted or renamed)"
 _CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
 
 
@@ -253,7 +254,7 @@ def _start(
         except SegmentVanishedError:
             raise
         except (LogStorageError, PermissionError) as error:
-            refusal = _refusal(view.directory.path, error)
+            refusal = _refusal(view.directory.path, error, overlay)
             return BrokerStart(is_clean, 0, end_offset=end_offset, refusal=refusal), {}
     start = BrokerStart(
         loading.had_clean_shutdown,
@@ -343,7 +344,7 @@ def deletion_refusal(view: LogView, user: FileUser | None = None) -> Finding | N
         except SegmentVanishedError:
             raise
         except (LogStorageError, PermissionError) as error:
-            return _refusal(view.directory.path, error)
+            return _refusal(view.directory.path, error, overlay)
     return None
 
 
@@ -367,8 +368,7 @@ def _with_losses(
         return start
     for name in changed:
         if not os.path.lexists(join(directory, name)):
-            reason = "file is gone (deleted or renamed)"
-            raise SegmentVanishedError(reason, join(directory, name))
+            raise SegmentVanishedError(_GONE, join(directory, name))
     first = changed[0]
     return start._replace(
         cut_path=join(directory, first),
@@ -401,8 +401,11 @@ def _cut_offsets(
     return (None, None) if batch is None else (batch.header.offset, end)
 
 
-def _refusal(directory: str, error: LogStorageError | PermissionError) -> Finding:
+def _refusal(directory: str, error: LogStorageError | PermissionError, overlay: Overlay) -> Finding:
+    """Return why a start fails; `SegmentVanishedError` if a running broker removed the file."""
     path = os.fspath(getattr(error, "path", None) or directory)
+    if overlay.has_vanished(path):
+        raise SegmentVanishedError(_GONE, path) from error
     # An overlay knows the real path alone, and the user has given another one.
     real = os.path.realpath(directory)
     if path == real or path.startswith(f"{real}/"):

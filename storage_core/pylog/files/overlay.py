@@ -26,7 +26,7 @@ import tempfile
 import threading
 import time
 from bisect import bisect_right
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
 from pylog.errors import SegmentVanishedError
@@ -387,6 +387,13 @@ class Overlay(DurableIO):
         if isinstance(node, _Directory):
             raise missing_or_unreadable(path, _error(errno.EISDIR, path))
         return OverlayFile(self, path, node, self._spool)
+
+    def has_vanished(self, real: str | os.PathLike[str]) -> bool:
+        """Return whether a file of a listed directory is gone from the disk, by another's hand."""
+        with self._lock, suppress(OSError):
+            parent, name = self._parent(self.path(real))
+            return name not in parent.changed and name in parent.listed() and not parent.child(name)
+        return False
 
     # ---- changing
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.checks.broker_start import broker_start
 from pylog.checks.doctor import doctor
+from pylog.files import disk
 from pylog.log.log_loader import LogLoading, load_log
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
 from tests.support.log_files import (
@@ -81,6 +83,35 @@ def test_a_start_is_not_known_where_files_go_meanwhile(
     report = pylog.doctor(directory)
     assert codes(report) == []
     assert report.partitions[0].start is None
+
+
+@pytest.mark.parametrize(
+    ("base", "suffix"),
+    [
+        (10, ".index.cleaned"),
+        (10, ".log.deleted"),
+        (10, ".log.swap"),
+        (10, ".timeindex.swap"),
+        (5, ".txnindex"),
+        (5, ".snapshot"),
+    ],
+)
+def test_a_file_that_a_broker_removes_once_it_was_listed_keeps_none_from_starting(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, base: int, suffix: str
+) -> None:
+    gone = segment_path(directory, base, suffix)
+    gone.touch()
+
+    def list_and_lose(loading: LogLoading) -> UnifiedLog:
+        with disk.scandir(str(loading.directory)) as entries:
+            assert gone.name in {each.name for each in entries}
+        gone.unlink()
+        return load_log(loading)
+
+    monkeypatch.setattr("pylog.checks.broker_start.load_log", list_and_lose)
+    start = broker_start(pylog.open_directory(directory)["orders", 0], 30)
+    assert not gone.exists()
+    assert start is None or start.refusal is None
 
 
 def test_what_a_broker_deletes_meanwhile_is_not_lost_at_its_start(
