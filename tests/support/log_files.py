@@ -29,6 +29,13 @@ def segment_path(directory: Path, base_offset: int, suffix: str = ".log") -> Pat
     return directory / f"{base_offset:020d}{suffix}"
 
 
+def replace_with_same(path: Path) -> None:
+    """Put another file with the same bytes in the place of one, as a compaction may."""
+    new = path.with_suffix(".swap")
+    new.write_bytes(path.read_bytes())
+    new.rename(path)
+
+
 def offset_entries(
     batches: Sequence[Built], *, every: int = 1, first_offsets: bool = False
 ) -> list[tuple[int, int]]:

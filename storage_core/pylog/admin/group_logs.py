@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeVar
 
 from pylog.admin.share_groups import DEAD_LETTER_TOPIC_CONFIG
 from pylog.checks.consumers import UNKNOWN_RANGE, LogRange
@@ -10,15 +12,19 @@ from pylog.files.partition_metadata import ZERO_UUID, format_uuid
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
 from pylog.model import IsolationLevel, TopicPartition
 from pylog.reading.damage import Attempts
+from pylog.reading.log_view import read_steadily
 from pylog.reading.offset_resolution import find_offset_for_timestamp
 from pylog.reading.transactions import find_last_stable_offset
 
 if TYPE_CHECKING:
     import uuid
+    from collections.abc import Callable
 
     from pylog.internal_topics.metadata_image import MetadataImage
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
+
+_Value = TypeVar("_Value")
 
 
 class GroupLogs:
@@ -61,8 +67,8 @@ class GroupLogs:
             return None, None
         view = self._directory[where]
         if where not in self._ranges:
-            start = self.attempts.read(lambda: view.log_start_offset)
-            self._ranges[where] = start, self.attempts.read(lambda: self._end(view))
+            start = self._read(view, attrgetter("log_start_offset"))
+            self._ranges[where] = start, self._read(view, self._end)
         return self._ranges[where]
 
     def whole_range_of(self, where: TopicPartition) -> LogRange | None:
@@ -74,7 +80,7 @@ class GroupLogs:
             return None
         if where not in self._whole_ranges:
             view = self._directory[where]
-            found = self.attempts.read(lambda: LogRange(view.log_start_offset, view.log_end_offset))
+            found = self._read(view, lambda it: LogRange(it.log_start_offset, it.log_end_offset))
             self._whole_ranges[where] = UNKNOWN_RANGE if found is None else found
         return self._whole_ranges[where]
 
@@ -90,6 +96,9 @@ class GroupLogs:
             return end
         later = find_offset_for_timestamp(view, self._at_ms + 1)
         return end if later is None else min(end, later.offset)
+
+    def _read(self, view: LogView, read: Callable[[LogView], _Value]) -> _Value | None:
+        return self.attempts.read(partial(read_steadily, view, read))
 
     def _topic_id(self, view: LogView) -> uuid.UUID | None:
         metadata = self.attempts.read(lambda: view.metadata)

@@ -8,14 +8,16 @@ an object store are not looked at, since every look is a request.
 from __future__ import annotations
 
 import reprlib
+from functools import partial
 from itertools import chain, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.locations import is_remote, printable_location
 from pylog.model import NO_TIMESTAMP
 from pylog.reading.damage import Attempts
 from pylog.reading.html_table import MOST_ROWS, html_table, shown_time
-from pylog.reading.log_view import first_timestamp
+from pylog.reading.log_view import first_timestamp, read_steadily
 from pylog.text.words import counted, named
 
 if TYPE_CHECKING:
@@ -90,15 +92,22 @@ class _Measures(NamedTuple):
 
 
 def _measure(view: LogView, attempts: Attempts) -> _Measures:
-    last = attempts.read(lambda: view.end.last)
+    last = attempts.read(partial(read_steadily, view, attrgetter("end.last")))
     stamp = NO_TIMESTAMP if last is None else last.header.max_timestamp
     return _Measures(
-        attempts.read(lambda: view.log_start_offset),
-        attempts.read(lambda: view.log_end_offset),
-        attempts.read(lambda: view.size_bytes),
-        attempts.read(lambda: first_timestamp(view)),
+        *_range_and_size(view, attempts),
+        attempts.read(partial(read_steadily, view, first_timestamp)),
         None if stamp == NO_TIMESTAMP else stamp,
     )
+
+
+def _range_and_size(view: LogView, attempts: Attempts) -> tuple[int | None, int | None, int | None]:
+    """Return start, end and bytes of a log; of a new look at it if files change meanwhile."""
+    start, end, size_bytes = (
+        attempts.read(partial(read_steadily, view, attrgetter(name)))
+        for name in ("log_start_offset", "log_end_offset", "size_bytes")
+    )
+    return start, end, size_bytes
 
 
 def topics_html(
@@ -189,12 +198,7 @@ def scan_html(views: Sequence[LogView], tasks: Sequence[ScanTask] | None, choice
 def _log_row(view: LogView, attempts: Attempts) -> tuple[str | int | None, ...]:
     if is_remote(view.directory.path):
         return (*view.topic_partition, None, None, None)
-    return (
-        *view.topic_partition,
-        attempts.read(lambda: view.log_start_offset),
-        attempts.read(lambda: view.log_end_offset),
-        attempts.read(lambda: view.size_bytes),
-    )
+    return (*view.topic_partition, *_range_and_size(view, attempts))
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -7,6 +7,8 @@ import struct
 from typing import TYPE_CHECKING
 
 import pylog
+from pylog.errors import SegmentVanishedError
+from pylog.reading.offset_resolution import find_offset_for_timestamp
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import write_partition, write_topic_id
 from tests.unit.admin.committed_offsets import CASE, commit_key, commits, written
@@ -14,6 +16,9 @@ from tests.unit.admin.committed_offsets import CASE, commit_key, commits, writte
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
+    from pylog.reading.log_view import LogView
     from tests.support.golden import GoldenRoot
 
 
@@ -36,6 +41,25 @@ def test_the_log_of_a_past_instant_ended_where_it_ended_then(tmp_path: Path) -> 
     for at_ms, end in ((None, 5), (12, 3), (8_999, 3), (9_000, 4)):
         ((offset,),) = (each.offsets for each in pylog.groups(tmp_path, at_ms=at_ms).groups)
         assert (offset.log_end_offset, offset.lag) == (end, end - 2)
+
+
+def test_a_log_whose_file_a_broker_removes_meanwhile_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = [SegmentVanishedError("file is gone", "00000000000000000000.log")]
+
+    def find_offset(view: LogView, timestamp: int) -> object:
+        if gone:
+            raise gone.pop()
+        return find_offset_for_timestamp(view, timestamp)
+
+    monkeypatch.setattr("pylog.admin.group_logs.find_offset_for_timestamp", find_offset)
+    written(tmp_path, [commits((0, 0, 2))])
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 5))]}, name="orders-0")
+    found = pylog.groups(tmp_path, at_ms=2**40)
+    assert (gone, found.errors) == ([], [])
+    ((offset,),) = (each.offsets for each in found.groups)
+    assert (offset.log_end_offset, offset.lag) == (5, 3)
 
 
 def test_a_topic_that_was_made_again_has_no_lag(tmp_path: Path) -> None:

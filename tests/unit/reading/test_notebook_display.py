@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.reading import log_view
 from pylog.reading.segment_listing import list_segments
 from tests.support.batches import batch_v2, joined, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import replace_with_same, segment_path, write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pylog.reading.log_view import LogView
     from pylog.reading.segment_listing import SegmentListing
 
 
@@ -97,6 +99,31 @@ def test_a_look_at_a_scan_neither_plans_it_nor_fails_where_a_plan_would(
     with pytest.raises(pylog.LogStorageError):
         scan.plan()
     assert "not planned yet" in html(scan)
+
+
+def test_a_scan_of_logs_whose_files_are_replaced_meanwhile_looks_at_them_again(
+    tmp_path: Path, sizes: list[int]
+) -> None:
+    scan = pylog.scan(tmp_path, assign={"payments": [0]})
+    replace_with_same(segment_path(tmp_path / "payments-0", 0))
+    replace_with_same(segment_path(tmp_path / "payments-0", 2))
+    assert cells(scan) == [["payments", "0", "0", "4", f"{sizes[2]}"]]
+    assert not any("Unreadable" in each for each in notes(scan))
+
+
+def test_a_directory_whose_files_are_replaced_meanwhile_is_looked_at_again(
+    tmp_path: Path, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first_timestamp(view: LogView) -> int | None:
+        if files:
+            replace_with_same(files.pop())
+        return log_view.first_timestamp(view)
+
+    files = [segment_path(tmp_path / "payments-0", 0)]
+    monkeypatch.setattr("pylog.reading.notebook_display.first_timestamp", first_timestamp)
+    directory = pylog.open_directory(tmp_path / "payments-0")
+    assert cells(directory)[0][3:5] == [f"{sizes[2]:,}", "1970-01-01 01:23:20"]
+    assert (files, notes(directory)) == ([], [])
 
 
 def test_twenty_rows_are_shown_and_the_others_counted(tmp_path: Path) -> None:

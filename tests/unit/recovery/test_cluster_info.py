@@ -6,11 +6,12 @@ import pytest
 
 import pylog
 from pylog.errors import LogDirectoryError
+from pylog.reading.log_view import first_timestamp
 from pylog.recovery.cluster_info import opened
 from tests.support.adopted_disks import OLD_CLUSTER, known, properties
 from tests.support.batches import batch_v2, plain_records
 from tests.support.damage import flip
-from tests.support.log_files import segment_path, write_partition
+from tests.support.log_files import replace_with_same, segment_path, write_partition
 from tests.support.metadata_log import (
     METADATA,
     config_record,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from pylog.reading.log_view import LogView
     from tests.support.golden import GoldenRoot
 
 CLUSTER = "qM6VaBEQIIV4rb6KS_2csw"
@@ -85,6 +87,25 @@ def test_a_broker_says_how_it_was_stopped_and_from_when_its_records_are(
     assert directory.first_timestamp is not None
     assert directory.last_timestamp is not None
     assert directory.first_timestamp < directory.last_timestamp
+
+
+def test_a_log_whose_file_a_broker_replaces_meanwhile_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = [batch_v2(plain_records(0, 2, timestamp=5_000))]
+    partition = write_partition(node(tmp_path, 1), {0: batches}, name="orders-0")
+    files = [segment_path(partition, 0)]
+
+    def replace_and_read(view: LogView) -> int | None:
+        if files:
+            replace_with_same(files.pop())
+        return first_timestamp(view)
+
+    monkeypatch.setattr("pylog.recovery.cluster_info.first_timestamp", replace_and_read)
+    found = pylog.info(tmp_path)
+    assert (files, found.errors) == ([], [])
+    ((directory,),) = (each.log_directories for each in found.nodes)
+    assert (directory.first_timestamp, directory.last_timestamp) == (5_000, 5_001)
 
 
 def test_two_of_three_voters_have_to_run(tmp_path: Path) -> None:
