@@ -61,7 +61,8 @@ def diff(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         much faster, and damage within a batch is not seen.
     only_committed
         Whether replicas are compared below the lowest high watermark of both alone, as far as
-        checkpoints have one: a follower may lag.
+        checkpoints have one: a follower may lag. Of compacted logs, keys that have a record from
+        there on are not compared.
     isolation
         Which records of copies and compacted logs count, as for `pylog.scan`.
     offset_map
@@ -106,13 +107,13 @@ def diff(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
                 continue
             logs = ReplicaLog(left), ReplicaLog(right)
             chosen = _mode_of(*logs) if mode == "auto" else mode
+            end = _committed_end(logs) if only_committed else None
             if chosen == "compacted":
-                found.append(diff_latest(*logs, isolation=level))
+                found.append(diff_latest(*logs, isolation=level, end_offset=end))
             elif chosen == "copies":
                 lines = None if map_file is None else map_file.lines_of(left.topic_partition)
                 found.append(diff_copies(*logs, isolation=level, on_match=lines))
             else:
-                end = _committed_end(logs) if only_committed else None
                 found.append(diff_replicas(*logs, verifies=not only_headers, end_offset=end))
     return DiffSummary(found)
 

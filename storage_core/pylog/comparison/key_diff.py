@@ -21,11 +21,25 @@ _DIGEST_BYTES = 16
 _SHOWN_BYTES = 40
 
 
-def diff_latest(left: ReplicaLog, right: ReplicaLog, *, isolation: IsolationLevel) -> PartitionDiff:
-    """Return in which keys' latest values, or their headers, two logs differ."""
+def diff_latest(
+    left: ReplicaLog,
+    right: ReplicaLog,
+    *,
+    isolation: IsolationLevel,
+    end_offset: int | None = None,
+) -> PartitionDiff:
+    """Return in which keys' latest values, or their headers, two logs differ.
+
+    A key with a record at ``end_offset`` or later is left out: for such a record a cleaner may have
+    removed what one of the logs had below.
+    """
     found = Differences()
-    one = _latest(left, isolation, found, DiffKind.DAMAGED_LEFT)
-    other = _latest(right, isolation, found, DiffKind.DAMAGED_RIGHT)
+    later: set[bytes] = set()
+    one = _latest(left, isolation, found, DiffKind.DAMAGED_LEFT, end_offset, later)
+    other = _latest(right, isolation, found, DiffKind.DAMAGED_RIGHT, end_offset, later)
+    for key in later:
+        one.pop(key, None)
+        other.pop(key, None)
     same = 0
     for key, mine in sorted(one.items(), key=lambda each: each[1].offset):
         yours = other.get(key)
@@ -61,8 +75,14 @@ class _Latest(NamedTuple):
 
 
 def _latest(
-    log: ReplicaLog, isolation: IsolationLevel, differences: Differences, damaged: DiffKind
+    log: ReplicaLog,
+    isolation: IsolationLevel,
+    differences: Differences,
+    damaged: DiffKind,
+    end_offset: int | None,
+    later: set[bytes],
 ) -> dict[bytes, _Latest]:
+    """Return the latest record of each key; ``later`` gets keys with one from an offset on."""
     found: dict[bytes, _Latest] = {}
     records = scan(
         log.directory.path,
@@ -74,7 +94,9 @@ def _latest(
         columns = (batch[name].to_pylist() for name in ("offset", "key", "value"))
         hashes = header_hashes(batch["headers"])
         for offset, key, value, headers in zip(*columns, hashes, strict=True):
-            if key is not None and value is None:
+            if key is not None and end_offset is not None and offset >= end_offset:
+                later.add(key)
+            elif key is not None and value is None:
                 found.pop(key, None)
             elif key is not None:
                 digest = hashlib.blake2b(value, digest_size=_DIGEST_BYTES).digest()

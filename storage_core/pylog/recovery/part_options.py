@@ -145,7 +145,8 @@ def diff_options() -> dict[str, CleanupOption]:
         CleanupOption(
             "committed",
             None,
-            "Compare replicas only up to the lower of their high watermarks: a follower may lag.",
+            "Compare replicas only up to the lower of their high watermarks, and of compacted logs "
+            "keys without a later record: a follower may lag.",
         ),
         CleanupOption(
             "isolation",

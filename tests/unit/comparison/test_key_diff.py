@@ -92,3 +92,27 @@ def test_headers_of_the_latest_value_count(tmp_path: Path) -> None:
         ("latest", 0, "key k: headers")
     ]
     assert compared.records == 1
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same", "expected"),
+    [
+        ("a1 b1 c1 a2", "a1 b1 c1", 2, []),  # a has a record from offset 3 on
+        ("a1 b1 c1 b-", "a1 b1 c1", 2, []),
+        ("a1 b1 c2 d1", "a1 b1 c1 e1", 2, [("latest", 2, 2)]),
+        ("a1 b1 c1 a2", "b1 c1 d1 a2", 2, [("only-right", 2, None)]),
+        ("a1 b1 -1 -2", "a1 b1 -1 -3", 2, []),
+    ],
+)
+def test_a_key_that_changes_above_the_high_watermark_is_not_compared(
+    left: str,
+    right: str,
+    same: int,
+    expected: list[tuple[str, int, int | None]],
+    tmp_path: Path,
+) -> None:
+    one, other = log_of(tmp_path / "a", left), log_of(tmp_path / "b", right)
+    found = diff_latest(one, other, isolation=READ_ALL, end_offset=3)
+    assert found.records == same
+    shown = [(str(each.kind), each.start_offset, each.other_offset) for each in found.differences]
+    assert shown == expected
