@@ -16,7 +16,13 @@ import numpy as np
 
 from pylog.dump_log.lines import RecordsOneByOne, entry_lines, in_utf8, json_line
 from pylog.dump_log.log import ALL_OFFSETS, ensure_normal_end
-from pylog.errors import CorruptIndexError, CorruptRecordError, InvalidRecordError, LogStorageError
+from pylog.errors import (
+    CorruptIndexError,
+    CorruptRecordError,
+    InvalidRecordError,
+    LogStorageError,
+    SegmentVanishedError,
+)
 from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.producer_snapshot import NO_OFFSET, ProducerSnapshotEntry, read_producer_snapshot
 from pylog.files.storage import open_file
@@ -83,6 +89,8 @@ def offset_index_lines(
                 _verify_offsets(wanted, log, file, options, report)
             if not options.only_verifies_indexes:
                 yield from write_lines(template, wanted)
+        if log is not None:
+            _ensure_same_files(file, report, source, log)
     if missing is not None:
         raise missing
 
@@ -100,8 +108,9 @@ def time_index_lines(
         for entries in _entries(source, _TIME_ENTRY, file):
             with open_file(file.log) as log:
                 found, error = _find_indexed_batches(log, entries[:, 1], options, decoders)
-            table = entries[: len(found)]
-            before = _verify_timestamps(table, found, before, report)
+                table = entries[: len(found)]
+                before = _verify_timestamps(table, found, before, report)
+                _ensure_same_files(file, report, source, log)
             if not options.only_verifies_indexes:
                 is_in = options.wanted.has_timestamps(table[:, 0])
                 yield from write_lines(
@@ -160,6 +169,27 @@ def _entries(source: ByteSource, kind: np.dtype[np.void], file: DumpFile) -> Ite
         if end < _ENTRIES_AT_ONCE:
             return
         position += len(data)
+
+
+def _ensure_same_files(
+    file: DumpFile, report: FileReport, index: ByteSource, log: ByteSource
+) -> None:
+    """Take back what does not agree if a broker has put other files in their place meanwhile."""
+    if not report.compares_badly:
+        return
+    for opened, path in ((log, file.log), (index, file.location)):
+        if _is_replaced(opened, path):
+            report.take_back_comparison()
+            reason = "file was replaced or deleted (by a broker, say) while it was compared"
+            raise SegmentVanishedError(reason, path)
+
+
+def _is_replaced(opened: ByteSource, path: str) -> bool:
+    try:
+        with open_file(path) as now:
+            return now.file_id() != opened.file_id()
+    except SegmentVanishedError:
+        return True
 
 
 def _verify_offsets(

@@ -78,14 +78,26 @@ class FileReport:
     @property
     def is_sound(self) -> bool:
         """Whether nothing is wrong; see `offset_gaps`."""
-        return not (
-            self.errors
-            or self.index_mismatches
-            or self.timestamp_mismatches
-            or self.timestamps_out_of_order
-            or self.offsets_not_found
-            or self.invalid_batches
+        return not (self.errors or self.compares_badly or self.invalid_batches)
+
+    @property
+    def compares_badly(self) -> bool:
+        """Whether an index does not agree with its log."""
+        return any(self._comparison)
+
+    @property
+    def _comparison(self) -> tuple[Pairs, ...]:
+        return (
+            self.index_mismatches,
+            self.timestamp_mismatches,
+            self.timestamps_out_of_order,
+            self.offsets_not_found,
         )
+
+    def take_back_comparison(self) -> None:
+        """Forget how an index compares with its log: they were not of the same moment."""
+        for each in self._comparison:
+            each.clear()
 
     def index_texts(self) -> Iterator[str]:
         """Yield what the tool says of an offset index."""

@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 import pylog
+from pylog.files.storage import open_file
 from tests.support.log_files import offset_index_bytes, segment_path, time_index_bytes
 from tests.unit.dump_log.dumped import BATCHES, report_of, text_of, write_log
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pylog.files.byte_source import ByteSource
 
 
 def test_an_index_entry_that_points_to_another_batch_is_reported(tmp_path: Path) -> None:
@@ -28,6 +33,32 @@ def test_an_index_entry_that_points_to_another_batch_is_reported(tmp_path: Path)
     (error,) = report.errors
     assert error.startswith(f"{index}: entry for offset 10 leads to byte {at + 1} of the .log, ")
     assert not report.is_sound
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_log_that_a_broker_replaces_meanwhile_is_not_held_against_an_index(
+    tmp_path: Path, suffix: str, *, is_deleted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_log(tmp_path, BATCHES)
+    index = path.with_suffix(suffix)
+    wrong = offset_index_bytes([(8, 0)], 0) if suffix == ".index" else time_index_bytes([(7, 8)], 0)
+    index.write_bytes(wrong)
+
+    def open_and_replace(opened: str) -> ByteSource:
+        source = open_file(opened)
+        if opened == str(path):
+            path.unlink()
+            if not is_deleted:
+                write_log(tmp_path, BATCHES[:1])
+        return source
+
+    assert not report_of(index).is_sound
+    monkeypatch.setattr("pylog.dump_log.indexes.open_file", open_and_replace)
+    report = report_of(index)
+    assert not report.compares_badly
+    (error,) = report.errors
+    assert error.startswith(f"{path}: file was replaced or deleted")
 
 
 def test_a_transaction_index_of_terabytes_is_an_error(tmp_path: Path) -> None:
