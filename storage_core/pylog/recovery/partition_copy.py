@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from pylog.files.partition_metadata import write_partition_metadata
 from pylog.locations import join
 from pylog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, ControlRecordType
 from pylog.reading.checked_windows import CheckedWindows
-from pylog.reading.log_view import find_remote_offsets
+from pylog.reading.log_view import find_remote_offsets, read_steadily
 from pylog.reading.slicing import segment_slices
 from pylog.record.batch_header import MAGIC_VALUE_V2, RECORD_BATCH_OVERHEAD, BatchHeader
 from pylog.record.batch_scan import find_batches
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from pylog.reading.task_range import SegmentSlice
     from pylog.record.batch_scan import BatchHeaders, Window
     from pylog.recovery.retained_batches import Omission, RetainedBatches
+
+
+_LOG_END_OFFSET = attrgetter("log_end_offset")
 
 
 class CopyCounts(NamedTuple):
@@ -175,7 +179,9 @@ class RangeCopy:
         if before is not None and is_from_start and self._account.is_compacted:
             gaps.insert(0, before)  # what is compacted is not tiered
         if self._goes_to_end:
-            gaps.append((self.view.log_end_offset, ReplicaLog(self.view.directory).reached_offset))
+            reached = ReplicaLog(self.view.directory).reached_offset
+            # Looked for after that: what a broker has appended since is not lost.
+            gaps.append((read_steadily(self.view.refreshed(), _LOG_END_OFFSET), reached))
         return [each for each in gaps if each[0] < each[1]]
 
     def write(self, log: UnifiedLog, progress: Callable[[int], object] = lambda _: None) -> None:

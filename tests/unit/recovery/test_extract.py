@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.comparison.replica_log import ReplicaLog
 from pylog.errors import CorruptRecordError, LogDirectoryError, OffsetOutOfRangeError
 from pylog.jobs import extract
-from tests.support.batches import batch_v2, plain_records
+from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.damage import flip
-from tests.support.log_files import tree, write_partition
+from tests.support.log_files import segment_path, tree, write_high_watermarks, write_partition
 from tests.support.reading import scanned
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pylog.reading.discovery import PartitionDirectory
 
 
 def test_a_copy_of_all_has_the_same_batches_and_side_files(source: Path, tmp_path: Path) -> None:
@@ -232,6 +235,23 @@ def test_what_the_source_has_lost_behind_its_last_batch_is_told(
         to = tmp_path / f"copy-{number}"
         [part] = extract(tmp_path / "source", to=to, topics=["t"], **asked).partitions  # type: ignore[arg-type]
         assert part.missing == missing, asked
+
+
+def test_what_a_broker_appends_meanwhile_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = [batch_v2(plain_records(at, 10)) for at in range(0, 40, 10)]
+    log = segment_path(write_partition(tmp_path / "source", {0: batches[:2]}, name="t-0"), 0)
+
+    def append_and_look(directory: PartitionDirectory) -> ReplicaLog:
+        log.write_bytes(joined(batches))
+        write_high_watermarks(tmp_path / "source", {("t", 0): 40})
+        return ReplicaLog(directory)
+
+    monkeypatch.setattr("pylog.recovery.partition_copy.ReplicaLog", append_and_look)
+    [part] = extract(tmp_path / "source", to=tmp_path / "copy", topics=["t"]).partitions
+    assert (part.end_offset, part.missing) == (20, ())
+    assert log.stat().st_size == len(joined(batches))
 
 
 def test_the_clusters_metadata_are_no_topic_to_extract(source: Path, tmp_path: Path) -> None:
