@@ -11,7 +11,7 @@ import pytest
 import pylog
 from tests.broker.ledger import Ledger
 from tests.broker.server_log import log_lines_of_trouble
-from tests.broker.writers import TransactionalWriter, Writer
+from tests.broker.writers import GroupReader, TopicChanger, TransactionalWriter, Writer
 from tests.support.corruption import entries
 from tests.support.waiting import wait_for
 
@@ -47,6 +47,8 @@ def test_nothing_is_wrong_with_a_directory_that_a_broker_writes(new_broker: NewB
     with (
         Writer(broker, plain, records_a_round=6, tombstones_in="compacted"),
         TransactionalWriter(broker, transactional, records_a_round=20, transactional_id="live"),
+        GroupReader(broker, ["bounded", "compacted"]),
+        TopicChanger(broker),
     ):
         end = time.monotonic() + LIVE_SECONDS
         while time.monotonic() < end:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
+
+from kafka import KafkaConsumer
 
 from tests.broker.background_thread import BackgroundThread
 from tests.broker.ledger import Ledger, Sent
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from tests.support.kafka_broker import KafkaBroker
 
 _PAUSE_SECONDS = 0.02
+_LIFE_SECONDS = 0.5
 _KEYS = 300
 _EVERY_WHICH_TRANSACTION_ABORTS = 3
 _EVERY_WHICH_RECORD_IS_A_TOMBSTONE = 17
@@ -31,6 +36,44 @@ def key_of(offset: int) -> bytes:
 def value_of(name: str, offset: int) -> bytes:
     """Return the value at an offset, which tells where it belongs; 100 to 700 bytes."""
     return b"%s:%d:" % (name.encode(), offset) + b"%08x" % (offset * 40_503) * (10 + offset % 70)
+
+
+class GroupReader(BackgroundThread):
+    """A thread that reads topics as a consumer group, and commits where it is."""
+
+    def __init__(self, broker: KafkaBroker, topics: Sequence[str]) -> None:
+        super().__init__()
+        self._broker = broker
+        self._topics = topics
+
+    def work(self) -> None:
+        with closing(
+            KafkaConsumer(
+                *self._topics,
+                bootstrap_servers=self._broker.bootstrap_servers,
+                group_id="live",
+                auto_offset_reset="earliest",
+                auto_commit_interval_ms=100,
+            )
+        ) as consumer:
+            while not self.has_to_end.is_set():
+                consumer.poll(100)
+
+
+class TopicChanger(BackgroundThread):
+    """A thread that creates topics, and deletes them again."""
+
+    def __init__(self, broker: KafkaBroker) -> None:
+        super().__init__()
+        self._broker = broker
+
+    def work(self) -> None:
+        for number in itertools.count():
+            topic = f"passing{number}"
+            self._broker.create_topic(topic)
+            if self.has_to_end.wait(_LIFE_SECONDS):
+                return
+            self._broker.admin().delete_topics([topic])
 
 
 class Writer(BackgroundThread):

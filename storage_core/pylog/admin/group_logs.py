@@ -12,7 +12,7 @@ from pylog.files.partition_metadata import ZERO_UUID, format_uuid
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
 from pylog.model import IsolationLevel, TopicPartition
 from pylog.reading.damage import Attempts
-from pylog.reading.log_view import read_steadily
+from pylog.reading.log_view import read_unless_deleted
 from pylog.reading.offset_resolution import find_offset_for_timestamp
 from pylog.reading.transactions import find_last_stable_offset
 
@@ -98,7 +98,8 @@ class GroupLogs:
         return end if later is None else min(end, later.offset)
 
     def _read(self, view: LogView, read: Callable[[LogView], _Value]) -> _Value | None:
-        return self.attempts.read(partial(read_steadily, view, read))
+        # As it is now: where a group has read to, there was something when its position was read.
+        return self.attempts.read(partial(read_unless_deleted, view.refreshed(), read, None))
 
     def _topic_id(self, view: LogView) -> uuid.UUID | None:
         metadata = self.attempts.read(lambda: view.metadata)

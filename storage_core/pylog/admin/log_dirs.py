@@ -243,12 +243,13 @@ def list_partitions(
     known = {view.topic for view in views.values()}
     known |= {each.topic_partition.topic for each in others.values()}
     chosen = _chosen_topics(known, topics, pattern)
+    listed = [
+        (view, _list_partition(view, sizes.get(identity, 0)))
+        for identity, view in views.items()
+        if view.topic in chosen
+    ]
     return PartitionListing(
-        [
-            _list_partition(view, sizes.get(identity, 0))
-            for identity, view in views.items()
-            if view.topic in chosen
-        ],
+        [row for view, row in listed if not (row.errors and view.directory.was_deleted())],
         [
             NotLiveLog(
                 *each.topic_partition,

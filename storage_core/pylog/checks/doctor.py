@@ -13,7 +13,7 @@ from pylog.files.file_names import find_partition_directory_name
 from pylog.files.file_user import FileUser
 from pylog.files.partition_metadata import format_uuid
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
-from pylog.locations import is_remote, name_of, printable_location
+from pylog.locations import is_remote, name_of, parent_of, printable_location
 from pylog.reading.log_directory import ensure_known_topics
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import SharedProgress, thread_count, usable_processors
@@ -21,7 +21,7 @@ from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from pylog.checks.not_live import NotLiveDirectory
     from pylog.checks.partition_check import PartitionCheck
@@ -168,13 +168,24 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     )
     examination.look_at_groups(views, server_properties)
     examination.look_at_properties(server_properties)
+    # What a broker has deleted meanwhile was on its way out when it was looked at.
+    deleted = {
+        printable_location(each.directory.path) for each in views if each.directory.was_deleted()
+    }
+    reports = [each for each in reports if each.path not in deleted]
     directories = [
         LogDirectoryReport(
             printable_location(each.path),
             each.is_clean,
             each.is_of_a_controller,
             each.lacks_metadata,
-            _printable(examination.findings_of(each, zip(not_live, found, strict=True))),
+            [
+                finding
+                for finding in _printable(
+                    examination.findings_of(each, zip(not_live, found, strict=True))
+                )
+                if not _is_in(finding.path, deleted)
+            ],
             *_identity(each.meta),
             examination.positions.get(each.path, {}),
         )
@@ -182,8 +193,16 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     ]
     report = DoctorReport(reports, directories)
     beside = [each.view for each in not_live]
-    kept = [each for each in checked if each is not None]
+    kept = [
+        each
+        for each in checked
+        if each is not None and printable_location(each.view.directory.path) not in deleted
+    ]
     return Examined(report, kept, _absent(report, choice), beside)
+
+
+def _is_in(path: str, directories: Collection[str]) -> bool:
+    return path in directories or parent_of(path) in directories
 
 
 def _report_of(check: PartitionCheck) -> PartitionReport:

@@ -6,6 +6,7 @@ Each path is looked at by itself, so that replicas of several brokers may be giv
 from __future__ import annotations
 
 import os
+from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ from pylog.locations import name_of, parent_of, parse_location
 from pylog.reading.damage import DamageReport
 from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory
+from pylog.reading.log_view import read_steadily
 from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.clock import SystemClock
@@ -336,7 +338,18 @@ class Examination:
             return UNKNOWN_RANGE
         if start.refusal is not None:
             return UNKNOWN_RANGE
-        return LogRange(start.log_start_offset, start.log_end_offset)
+        return LogRange(start.log_start_offset, self._end_now(view, start))
+
+    @staticmethod
+    def _end_now(view: LogView, start: BrokerStart) -> int:
+        """Return where a log ends: a broker may have appended to it since it was checked."""
+        if not start.leaves_log:
+            return start.log_end_offset
+        try:
+            end_now: int = read_steadily(view.refreshed(), attrgetter("log_end_offset"))
+        except LogStorageError:
+            return start.log_end_offset
+        return max(start.log_end_offset, end_now)
 
     def findings_of(
         self,

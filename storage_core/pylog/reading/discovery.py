@@ -24,6 +24,7 @@ from pylog.files.checkpoint_file import CheckpointNumberError, known_offset_chec
 from pylog.files.file_names import (
     LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES,
     METADATA_SNAPSHOT,
     find_partition_directory_name,
     find_segment_file_name,
@@ -90,6 +91,12 @@ class PartitionDirectory:
     def log_directory(self) -> str:
         """The directory above, where the log directory's checkpoints lie."""
         return parent_of(self.path)
+
+    def was_deleted(self) -> bool:
+        """Whether a broker has deleted it since it was found: only it is gone from its disk."""
+        if self.is_named or is_remote(self.path) or disk.lexists(self.path):
+            return False
+        return disk.exists(join(self.log_directory, META_PROPERTIES))
 
 
 _ORDER = attrgetter("topic_partition", "path", "state", "is_named", "segments")

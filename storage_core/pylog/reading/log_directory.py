@@ -183,7 +183,8 @@ class LogDirectory:
     """The partitions under one or several paths. Read-only.
 
     A snapshot: which partitions there are is fixed when it is made, and what a partition holds when
-    it is first asked for. Thousands that nobody asks for are not listed.
+    it is first asked for. Thousands that nobody asks for are not listed. One that a broker deletes
+    before it is listed is left out of all that no topic was named for.
 
     Iterates over the `LogView` of every live partition, in topic and partition order;
     ``directory["orders", 0]`` is one of them if ``("orders", 0) in directory``. A topic is in it
@@ -223,7 +224,7 @@ class LogDirectory:
         self._views: dict[TopicPartition, LogView] = dict(views or {})
 
     def __iter__(self) -> Iterator[LogView]:
-        return iter(self._listed(self._live))
+        return iter(self._still_there(self._live))
 
     def __len__(self) -> int:
         return len(self._live)
@@ -277,6 +278,13 @@ class LogDirectory:
                 view = self._views.setdefault(each, LogView(directory, starts, pending=pending))
             views.append(view)
         return views
+
+    def _still_there(self, wanted: Iterable[TopicPartition]) -> list[LogView]:
+        """Return the views of those that no broker has deleted since they were found."""
+        views = self._listed(wanted)
+        return [
+            each for each in views if each.unreadable is None or not each.directory.was_deleted()
+        ]
 
     @property
     def directories(self) -> list[PartitionDirectory]:
@@ -336,7 +344,8 @@ class LogDirectory:
             ]
         if pattern is None:
             return self._ordinary()
-        return self._listed(self._chosen(TopicChoice.of(topics=None, assign=None, pattern=pattern)))
+        choice = TopicChoice.of(topics=None, assign=None, pattern=pattern)
+        return self._still_there(self._chosen(choice))
 
     def _chosen(self, choice: TopicChoice) -> list[TopicPartition]:
         return [each for each, directory in self._live.items() if directory in choice]
@@ -354,7 +363,7 @@ class LogDirectory:
                 f"or with include_stray: {others}"
             )
             raise LogDirectoryError(reason)
-        return self._listed(ordinary)
+        return self._still_there(ordinary)
 
     def _subscribed(self, topics: Iterable[str]) -> list[LogView]:
         by_topic: dict[str, list[TopicPartition]] = {}

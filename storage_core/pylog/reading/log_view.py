@@ -110,6 +110,18 @@ def read_steadily(view: LogView, read: Callable[[LogView], _Value]) -> _Value:
             view = view.refreshed()
 
 
+def read_unless_deleted(
+    view: LogView, read: Callable[[LogView], _Value], otherwise: _Value
+) -> _Value:
+    """Return what `read_steadily` does; ``otherwise`` of a log that a broker deletes meanwhile."""
+
+    def read_what_is_there(now: LogView) -> _Value:
+        is_deleted = now.unreadable is not None and now.directory.was_deleted()
+        return otherwise if is_deleted else read(now)
+
+    return read_steadily(view, read_what_is_there)
+
+
 class RemoteOffsets(NamedTuple):
     """Offsets ``start_offset <= offset < end_offset`` of a log that are not on this disk."""
 

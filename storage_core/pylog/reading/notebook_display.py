@@ -17,7 +17,7 @@ from pylog.locations import is_remote, printable_location
 from pylog.model import NO_TIMESTAMP
 from pylog.reading.damage import Attempts
 from pylog.reading.html_table import MOST_ROWS, html_table, shown_time
-from pylog.reading.log_view import first_timestamp, read_steadily
+from pylog.reading.log_view import first_timestamp, read_unless_deleted
 from pylog.text.words import counted, named
 
 if TYPE_CHECKING:
@@ -92,11 +92,11 @@ class _Measures(NamedTuple):
 
 
 def _measure(view: LogView, attempts: Attempts) -> _Measures:
-    last = attempts.read(partial(read_steadily, view, attrgetter("end.last")))
+    last = attempts.read(partial(read_unless_deleted, view, attrgetter("end.last"), None))
     stamp = NO_TIMESTAMP if last is None else last.header.max_timestamp
     return _Measures(
         *_range_and_size(view, attempts),
-        attempts.read(partial(read_steadily, view, first_timestamp)),
+        attempts.read(partial(read_unless_deleted, view, first_timestamp, None)),
         None if stamp == NO_TIMESTAMP else stamp,
     )
 
@@ -104,7 +104,7 @@ def _measure(view: LogView, attempts: Attempts) -> _Measures:
 def _range_and_size(view: LogView, attempts: Attempts) -> tuple[int | None, int | None, int | None]:
     """Return start, end and bytes of a log; of a new look at it if files change meanwhile."""
     start, end, size_bytes = (
-        attempts.read(partial(read_steadily, view, attrgetter(name)))
+        attempts.read(partial(read_unless_deleted, view, attrgetter(name), None))
         for name in ("log_start_offset", "log_end_offset", "size_bytes")
     )
     return start, end, size_bytes

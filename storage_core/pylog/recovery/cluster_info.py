@@ -24,7 +24,7 @@ from pylog.reading.disk_use import disk_use
 from pylog.reading.html_table import html_table
 from pylog.reading.internal_logs import CLUSTER_METADATA, bootstrap_image
 from pylog.reading.log_directory import LogDirectory, open_directory
-from pylog.reading.log_view import first_timestamp, read_steadily
+from pylog.reading.log_view import first_timestamp, read_unless_deleted
 from pylog.recovery.metadata_copies import (
     cut_metadata,
     find_copies,
@@ -517,8 +517,14 @@ def _described_directory(
     node: Node, path: str, views: Iterable[LogView], attempts: Attempts
 ) -> NodeLogDirectory:
     partitions = [each for each in views if each.topic_partition != CLUSTER_METADATA]
-    firsts = [attempts.read(partial(read_steadily, each, first_timestamp)) for each in partitions]
-    lasts = [attempts.read(partial(read_steadily, each, _last_timestamp)) for each in partitions]
+    firsts = [
+        attempts.read(partial(read_unless_deleted, each, first_timestamp, None))
+        for each in partitions
+    ]
+    lasts = [
+        attempts.read(partial(read_unless_deleted, each, _last_timestamp, None))
+        for each in partitions
+    ]
     use = disk_use(path)
     return NodeLogDirectory(
         printable_location(path),

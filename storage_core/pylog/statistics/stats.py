@@ -252,7 +252,11 @@ def stats(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
         counts = {topic: TopicCounts(len(each), most) for topic, each in by_topic.items()}
     work = PartitionWork(now_ms, hash_key, counts, most, shared.advance)
     tasks = [(place, view) for views in by_topic.values() for place, view in enumerate(views)]
-    results = shared.side_by_side(lambda task: work.run(*task), tasks, threads)
+    results = [
+        each
+        for each in shared.side_by_side(lambda task: work.run(*task), tasks, threads)
+        if not (each.headers.problems and each.headers.view.directory.was_deleted())
+    ]
     found = _by_topic(results, counts)
     if is_sampled:
         budgets = shared_budget(

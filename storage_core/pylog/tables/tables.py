@@ -17,7 +17,7 @@ from pylog.model import LATEST as LOG_END
 from pylog.model import check_specs
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, opened
-from pylog.reading.log_view import read_steadily
+from pylog.reading.log_view import read_unless_deleted
 from pylog.reading.scan import scan
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count, usable_processors
@@ -151,7 +151,7 @@ def rows_of_logs(table: MetadataTable, views: Sequence[LogView]) -> Iterator[pa.
     """
 
     def rows_of(view: LogView) -> list[pa.RecordBatch]:
-        return read_steadily(view, lambda now: list(table.rows_of(now)))
+        return read_unless_deleted(view, lambda now: list(table.rows_of(now)), [])
 
     # Threads: kernels and reads release the interpreter, and a disk or a store has latency to hide.
     threads = max(1, min(_MAX_THREADS, len(views), thread_count(default=usable_processors())))

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pylog
 from pylog.errors import SegmentVanishedError
+from pylog.reading.group_records import LastRecords, last_group_records
 from pylog.reading.offset_resolution import find_offset_for_timestamp
 from tests.support.batches import Stored, batch_v2, plain_records
-from tests.support.log_files import write_partition, write_topic_id
+from tests.support.log_files import segment_path, write_partition, write_topic_id
 from tests.unit.admin.committed_offsets import CASE, commit_key, commits, written
 
 if TYPE_CHECKING:
@@ -60,6 +61,22 @@ def test_a_log_whose_file_a_broker_removes_meanwhile_is_looked_at_again(
     assert (gone, found.errors) == ([], [])
     ((offset,),) = (each.offsets for each in found.groups)
     assert (offset.log_end_offset, offset.lag) == (5, 3)
+
+
+def test_what_a_group_has_read_meanwhile_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def append_and_read(view: LogView, at_ms: int | None) -> LastRecords:
+        segment_path(log, 0).write_bytes(batch_v2(plain_records(0, 9)).data)
+        return last_group_records(view, at_ms)
+
+    monkeypatch.setattr("pylog.admin.consumer_groups.last_group_records", append_and_read)
+    written(tmp_path, [commits((0, 0, 8))])
+    log = write_partition(tmp_path, {0: [batch_v2(plain_records(0, 5))]}, name="orders-0")
+    found = pylog.groups(tmp_path)
+    ((offset,),) = (each.offsets for each in found.groups)
+    assert (offset.offset, offset.log_end_offset, offset.lag) == (8, 9, 1)
+    assert offset.will_reset is False
 
 
 def test_a_topic_that_was_made_again_has_no_lag(tmp_path: Path) -> None:

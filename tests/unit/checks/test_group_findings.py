@@ -16,10 +16,11 @@ from pylog.findings.finding import Severity
 from pylog.model import TopicPartition
 from pylog.reading.group_records import last_group_records
 from tests.support import group_records
-from tests.support.batches import batch_v2, plain_records
+from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.damage import flip
 from tests.support.log_files import (
     mark_clean_shutdown,
+    segment_path,
     write_log_start_offsets,
     write_meta_properties,
     write_partition,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from pylog.reading.group_records import LastRecords
     from pylog.reading.log_view import LogView
     from pylog.results import AffectedOffsets, Verdict
 
@@ -108,6 +110,22 @@ def test_positions_outside_their_log_are_in_the_verdict(tmp_path: Path) -> None:
         ("info", "group below is at 4: the log starts at 5: offset 4 is gone"),
         ("warning", "group beyond is at 11: the log ends at 10"),
         ("warning", "group far is at 11: the log ends at 10"),
+    ]
+
+
+def test_a_group_that_has_read_what_was_appended_meanwhile_is_not_beyond_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = segment_path(orders(tmp_path), 5)
+
+    def append_and_read(view: LogView) -> LastRecords:
+        log.write_bytes(joined([batch_v2(plain_records(at, 3)) for at in (5, 8, 11)]))
+        return last_group_records(view)
+
+    monkeypatch.setattr("pylog.checks.group_findings.last_group_records", append_and_read)
+    group_records.write_commits(tmp_path, 0, commit("end", 14), commit("beyond", 15))
+    assert [each.message for each in doctor(tmp_path).findings if each.code == "group_resets"] == [
+        "group beyond is at 15: the log ends at 14"
     ]
 
 

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.checks.doctor import doctor
 from pylog.errors import LogDirectoryError
 from pylog.reading.discovery import PartitionDirectory, discover_all, discover_partitions
+from pylog.reading.segment_listing import SegmentListing, list_segments
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition, write_topic_id
+from tests.support.log_files import write_meta_properties, write_partition, write_topic_id
+from tests.support.metadata_log import TOPIC_ID_TEXT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 ONE_SEGMENT = {0: [batch_v2(plain_records(0, 2))]}
@@ -290,3 +294,55 @@ def test_a_partition_directory_knows_the_log_directory_above(tmp_path: Path) -> 
     (directory,) = discover_partitions(tmp_path / "orders-0")
     assert isinstance(directory, PartitionDirectory)
     assert directory.log_directory == str(tmp_path.resolve())
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "list_partitions": lambda root: pylog.list_partitions(root).partitions,
+    "stats": lambda root: pylog.stats(root, now_ms=0).document()["topics"],
+    "transactions": lambda root: pylog.transactions(root).errors,
+    "info": lambda root: pylog.info(root).errors,
+    "doctor": lambda root: [
+        (each.topic_partition, each.findings) for each in doctor(root).partitions
+    ],
+    "findings of doctor": lambda root: [each.code for each in doctor(root).findings],
+    "a notebook": lambda root: "Unreadable" in pylog.open_directory(root)._repr_html_(),
+    "table partitions": lambda root: pylog.read_table(root, "partitions"),
+    "table segments": lambda root: pylog.read_table(root, "segments"),
+    "table leader_epochs": lambda root: pylog.read_table(root, "leader_epochs"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_topic_that_a_broker_deletes_once_it_is_listed_is_not_there(
+    tmp_path: Path, reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "orders-0", "gone-0")
+    write_topic_id(tmp_path / "orders-0", TOPIC_ID_TEXT)
+    write_meta_properties(tmp_path)
+
+    def list_and_delete(directory: str) -> SegmentListing:
+        listing = list_segments(directory)
+        if directory.endswith("gone-0"):
+            (tmp_path / "gone-0").rename(tmp_path / f"gone-0.{'0' * 32}-delete")
+        return listing
+
+    monkeypatch.setattr("pylog.reading.log_view.list_segments", list_and_delete)
+    found = READERS[reader](tmp_path)
+    shutil.rmtree(tmp_path / f"gone-0.{'0' * 32}-delete")
+    assert found == READERS[reader](tmp_path)
+
+
+def test_a_partition_was_not_deleted_where_more_than_it_is_gone(tmp_path: Path) -> None:
+    make(tmp_path, "orders-0", "orders-1")
+    write_meta_properties(tmp_path)
+    (one, other), (named,) = (
+        discover_partitions(tmp_path),
+        discover_partitions(tmp_path / "orders-0"),
+    )
+    shutil.rmtree(tmp_path / "orders-0")
+    assert (one.was_deleted(), other.was_deleted(), named.was_deleted()) == (True, False, False)
+    (tmp_path / "orders-0").symlink_to(tmp_path / "disk")
+    assert not one.was_deleted()
+    (tmp_path / "orders-0").unlink()
+    (tmp_path / "meta.properties").unlink()  # as where a disk was unmounted
+    assert not one.was_deleted()
