@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,16 +27,16 @@ class Logs:
 
     def rows_of(self, log: Any) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - in the place of a view
         with self._lock:
-            self.read.append(log)
-        if log == self._broken:
-            msg = f"log {log} is broken"
+            self.read.append(log.number)
+        if log.number == self._broken:
+            msg = f"log {log.number} is broken"
             raise LogStorageError(msg)
         for _ in range(2):
-            yield pa.record_batch({"log": [log]}, schema=SCHEMA)
+            yield pa.record_batch({"log": [log.number]}, schema=SCHEMA)
 
     def rows(self, count: int) -> Iterator[int]:
         table = MetadataTable("segments", SCHEMA, self.rows_of)
-        views: Any = range(count)
+        views: Any = [SimpleNamespace(number=each, unreadable=None) for each in range(count)]
         for batch in rows_of_logs(table, views):
             yield from batch.column("log").to_pylist()
 
