@@ -25,6 +25,7 @@ import numpy as np
 from pylog.checks.missing_time_indexes import MISSING_FILE, without_entries
 from pylog.errors import CorruptRecordError, SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
+from pylog.files.looks import live_pauses
 from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.storage import open_file
 from pylog.files.time_index import TimeIndexEntries
@@ -46,10 +47,6 @@ if TYPE_CHECKING:
 
 MAX_INDEX_BYTES = 64 * 1024 * 1024
 """Eight million entries, six times the default size of the file: of more none is read."""
-
-
-LIVE_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""Seconds between looks at a file that a broker seems to be writing just now."""
 
 
 class IndexColumns(NamedTuple):
@@ -78,7 +75,7 @@ def read_time_index(path: str, base_offset: int) -> IndexColumns:
 def _read(path: str, opened: Callable[[], IndexEntries[Any]]) -> IndexColumns:
     with opened() as index:
         columns = _read_now(path, index)
-    for pause in LIVE_PAUSES:
+    for pause in live_pauses(path):
         if not _may_be_being_written(columns):
             break
         time.sleep(pause)
@@ -317,7 +314,7 @@ class IndexFindings:
         """
         if columns.offsets.tolist() != [self._base_offset] or not self._time_index.is_wrong.any():
             return
-        for pause in LIVE_PAUSES:
+        for pause in live_pauses(self._time_index.path):
             time.sleep(pause)
             now = read_time_index(self._time_index.path, self._base_offset)
             if now.offsets[:1].tolist() != [self._base_offset]:

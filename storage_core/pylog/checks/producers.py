@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.indexes import LIVE_PAUSES
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptSnapshotError,
@@ -16,6 +15,7 @@ from pylog.errors import (
     UnreadableFileError,
 )
 from pylog.files.file_names import PRODUCER_SNAPSHOT_FILE_SUFFIX, file_name_prefix
+from pylog.files.looks import live_pauses
 from pylog.files.producer_snapshot import read_producer_snapshot
 from pylog.findings import kinds
 from pylog.findings.finding import Finding, Severity
@@ -330,7 +330,7 @@ def _read_once_written(path: str) -> list[ProducerSnapshotEntry]:
 
     A broker makes the file and writes into it then.
     """
-    for pause in LIVE_PAUSES:
+    for pause in live_pauses(path):
         try:
             return read_producer_snapshot(path)
         except CorruptSnapshotError:

@@ -12,9 +12,9 @@ import time
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.indexes import LIVE_PAUSES
 from pylog.errors import CorruptIndexError, SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import TXN_INDEX_FILE_SUFFIX
+from pylog.files.looks import live_pauses
 from pylog.files.transaction_index import read_transaction_index
 from pylog.findings import kinds
 from pylog.findings.finding import Effect, FindingKind
@@ -221,7 +221,7 @@ def _with_late_entries(
     path: str, entries: list[TransactionIndexEntry] | str, expected: Aborted
 ) -> list[TransactionIndexEntry] | str:
     """Return the entries of the last index, once those are there which a broker writes after."""
-    for pause in LIVE_PAUSES:
+    for pause in live_pauses(path):
         if isinstance(entries, str) or expected.keys() <= set(map(_key, entries)):
             break
         time.sleep(pause)  # the marker is in the log before its entry is in the index

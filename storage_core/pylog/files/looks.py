@@ -8,7 +8,21 @@ looks like a change. Then a reader ends with an error instead of looking for eve
 
 from __future__ import annotations
 
+import os
+import time
+from typing import TYPE_CHECKING
+
+from pylog.files import disk
+from pylog.files.file_names import LOG_FILE_SUFFIX
+from pylog.locations import is_remote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 MOST_LOOKS = 100
+LIVE_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Seconds between looks at a file that a broker seems to be writing just now."""
+_MOST_AGE_SECONDS = 60.0
 
 
 class Looks:
@@ -22,3 +36,24 @@ class Looks:
         self._left -= 1
         if not self._left:
             raise error
+
+
+def live_pauses(path: str) -> Iterator[float]:
+    """Yield `LIVE_PAUSES` if a side file may be half written: it or its ``.log`` changed just now.
+
+    What is written through a memory map changes a file's time late, so that of the ``.log`` counts.
+    """
+    log = os.path.splitext(path)[0] + LOG_FILE_SUFFIX  # noqa: PTH122 - kept as text
+    if (
+        is_remote(path)
+        or _age_seconds(path) < _MOST_AGE_SECONDS
+        or _age_seconds(log) < _MOST_AGE_SECONDS
+    ):
+        yield from LIVE_PAUSES
+
+
+def _age_seconds(path: str) -> float:
+    try:
+        return time.time() - disk.stat(path).st_mtime
+    except OSError:
+        return _MOST_AGE_SECONDS

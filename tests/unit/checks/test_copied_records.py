@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from tests.support.batches import batch_v2, plain_records
-from tests.support.corruption import entries, resealed
+from tests.support.corruption import resealed
 from tests.support.faults.partitions import PARTITION_HARMS, Harmed
 from tests.support.faults.texts import PARTITION_TEXT_HARMS
 from tests.support.log_files import mark_clean_shutdown, write_high_watermarks, write_partition
@@ -52,7 +52,7 @@ def write(logs: Path) -> tuple[Path, Path]:
         text = "version: 0\ntopic_id: Igo74ZAZCxWJ1lxdTzs-vQ"
         (directory / "partition.metadata").write_text(text)
         (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
-        snapshot = bytes.fromhex("0001" + "00000000" + "00000000")
+        snapshot = bytes.fromhex("0001" + "48674bc7" + "00000000")
         for offset in (*range(_PER_SEGMENT, RECORDS, _PER_SEGMENT), RECORDS):
             (directory / f"{offset:020d}.snapshot").write_bytes(snapshot)
         directories.append(directory)
@@ -73,16 +73,16 @@ def intact(directory: Path) -> dict[int, set[bytes]]:
         data = path.read_bytes() if path.is_file() else b""
         at = 0
         while at + _HEADER_BYTES <= len(data):
-            one = entries(data[at:])[:1]
-            is_whole = one and len(one[0]) >= _HEADER_BYTES and one[0][16] == 2
-            if not is_whole or resealed(one[0]) != one[0]:
+            one = data[at : at + 12 + int.from_bytes(data[at + 8 : at + 12], "big")]
+            is_whole = _HEADER_BYTES <= len(one) <= len(data) - at and one[16] == 2
+            if not is_whole or resealed(one) != one:
                 at += 1
                 continue
-            base = int.from_bytes(one[0][:8], "big")
-            count = int.from_bytes(one[0][23:27], "big") + 1
+            base = int.from_bytes(one[:8], "big")
+            count = int.from_bytes(one[23:27], "big") + 1
             for offset in range(base, base + count):
-                found.setdefault(offset, set()).add(one[0][16:])
-            at += len(one[0])
+                found.setdefault(offset, set()).add(one[16:])
+            at += len(one)
     return found
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.checks import indexes as index_columns
 from pylog.checks.indexes import read_offset_index, read_time_index
+from pylog.files.looks import LIVE_PAUSES
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
 from tests.support.corruption import resealed
 from tests.support.log_files import (
@@ -55,7 +55,7 @@ def test_an_entry_that_stays_half_written_is_a_defect(
     monkeypatch.setattr(time, "sleep", pauses.append)
     defect = read_offset_index(str(path), 100).defect
     assert defect == "entry 1 is (120, 0), expected both above (110, 500)"
-    assert pauses == [*index_columns.LIVE_PAUSES]
+    assert pauses == [*LIVE_PAUSES]
 
 
 def test_half_an_entry_of_a_time_index_does_not_count(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog.checks.indexes import LIVE_PAUSES
+from pylog.files.looks import LIVE_PAUSES
 from pylog.native.checksum import crc32c
 from tests.support.batches import (
     ABORT,
