@@ -249,7 +249,11 @@ def list_partitions(
         if view.topic in chosen
     ]
     return PartitionListing(
-        [row for view, row in listed if not (row.errors and view.directory.was_deleted())],
+        [
+            row
+            for view, row in listed
+            if topics is not None or not row.errors or not view.directory.was_deleted()
+        ],
         [
             NotLiveLog(
                 *each.topic_partition,

@@ -257,7 +257,8 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
         for view, found in zip(
             views, pool.map(partial(_find_steadily, find=of_partition), views), strict=True
         ):
-            if found.error is not None and not view.directory.was_deleted():
+            is_deleted = topics is None and view.directory.was_deleted()
+            if found.error is not None and not is_deleted:
                 errors.append(found.error)
             if found.counts:
                 counts[view.topic_partition] = dict(found.counts)

@@ -170,7 +170,9 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     examination.look_at_properties(server_properties)
     # What a broker has deleted meanwhile was on its way out when it was looked at.
     deleted = {
-        printable_location(each.directory.path) for each in views if each.directory.was_deleted()
+        printable_location(each.directory.path)
+        for each in (views if topics is None else ())
+        if each.directory.was_deleted()
     }
     reports = [each for each in reports if each.path not in deleted]
     directories = [

@@ -255,7 +255,9 @@ def stats(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
     results = [
         each
         for each in shared.side_by_side(lambda task: work.run(*task), tasks, threads)
-        if not (each.headers.problems and each.headers.view.directory.was_deleted())
+        if topics is not None
+        or not each.headers.problems
+        or not each.headers.view.directory.was_deleted()
     ]
     found = _by_topic(results, counts)
     if is_sampled:

@@ -312,10 +312,9 @@ READERS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_a_topic_that_a_broker_deletes_once_it_is_listed_is_not_there(
-    tmp_path: Path, reader: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def deleted_once_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a log directory of topics ``orders`` and ``gone``; the latter goes once it is listed."""
     make(tmp_path, "orders-0", "gone-0")
     write_topic_id(tmp_path / "orders-0", TOPIC_ID_TEXT)
     write_meta_properties(tmp_path)
@@ -327,9 +326,32 @@ def test_a_topic_that_a_broker_deletes_once_it_is_listed_is_not_there(
         return listing
 
     monkeypatch.setattr("pylog.reading.log_view.list_segments", list_and_delete)
-    found = READERS[reader](tmp_path)
-    shutil.rmtree(tmp_path / f"gone-0.{'0' * 32}-delete")
-    assert found == READERS[reader](tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_topic_that_a_broker_deletes_once_it_is_listed_is_not_there(
+    deleted_once_listed: Path, reader: str
+) -> None:
+    found = READERS[reader](deleted_once_listed)
+    shutil.rmtree(deleted_once_listed / f"gone-0.{'0' * 32}-delete")
+    assert found == READERS[reader](deleted_once_listed)
+
+
+@pytest.mark.parametrize(
+    "complaints",
+    [
+        lambda root: pylog.list_partitions(root, topics=["gone"]).partitions[0].errors,
+        lambda root: pylog.stats(root, topics=["gone"]).problems,
+        lambda root: pylog.transactions(root, topics=["gone"]).errors,
+        lambda root: doctor(root, topics=["gone"]).findings,
+    ],
+    ids=["list_partitions", "stats", "transactions", "doctor"],
+)
+def test_a_topic_that_is_named_is_missed_where_a_broker_deletes_it(
+    deleted_once_listed: Path, complaints: Callable[[Path], list[object]]
+) -> None:
+    assert any("No such file or directory" in str(each) for each in complaints(deleted_once_listed))
 
 
 def test_a_partition_was_not_deleted_where_more_than_it_is_gone(tmp_path: Path) -> None:
