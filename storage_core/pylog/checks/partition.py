@@ -129,7 +129,7 @@ def _check_settled(
     make_walk: Callable[..., LogWalk],
 ) -> PartitionCheck:
     """Return what is wrong with a partition once it stays wrong."""
-    before: set[tuple[str, str, int | None]] | None = None
+    before: set[tuple[str, str, str]] | None = None
     for looks_left in range(_MOST_LOOKS - 1, -1, -1):
         damage = DamageReport(is_logged=False)
         # What is wrong with files does not depend on whether readers are given what is in them.
@@ -166,10 +166,11 @@ def _is_wrong(finding: Finding) -> bool:
     return finding.severity is not Severity.INFO
 
 
-def _identity(finding: Finding) -> tuple[str, str, int | None]:
-    # Each of a live log's transactions is open for a while: only the same one is looked for again.
-    offset = finding.next_offset if finding.kind == kinds.WRONG_STABLE_OFFSET else None
-    return finding.code, finding.path, offset
+def _identity(finding: Finding) -> tuple[str, str, str]:
+    # Each of a live log's transactions is open for a while: one that began during the first look,
+    # and ended during the second one, is not the same twice.
+    message = finding.message if finding.kind == kinds.WRONG_STABLE_OFFSET else ""
+    return finding.code, finding.path, message
 
 
 def _seen_now(view: LogView) -> LogView | None:
