@@ -47,13 +47,29 @@ def test_nothing_is_wrong_with_a_directory_that_a_broker_writes(new_broker: NewB
     with (
         Writer(broker, plain, records_a_round=6, tombstones_in="compacted"),
         TransactionalWriter(broker, transactional, records_a_round=20, transactional_id="live"),
+    ):
+        end = time.monotonic() + LIVE_SECONDS
+        while time.monotonic() < end:
+            looks += look(broker)
+    assert looks > 5
+
+
+def test_nothing_is_wrong_where_groups_read_on_and_topics_come_and_go(
+    new_broker: NewBroker,
+) -> None:
+    broker = new_broker(properties=BRISK_BROKER)
+    for topic in ("bounded", "compacted"):
+        broker.create_topic(topic, config=TOPICS[topic])
+    looks = 0
+    with (
+        Writer(broker, [Ledger("bounded", 0), Ledger("compacted", 0)], records_a_round=6),
         GroupReader(broker, ["bounded", "compacted"]),
         TopicChanger(broker),
     ):
         end = time.monotonic() + LIVE_SECONDS
         while time.monotonic() < end:
             looks += look(broker)
-    assert looks > 5
+    assert looks > 3
 
 
 def look(broker: KafkaBroker) -> bool:
