@@ -412,7 +412,9 @@ class _Check:
         is_disputed = any(each.kind == kinds.WRONG_SNAPSHOT for each in about_snapshots)
         if start is not None and start.refusal is None and end_offset is not None:
             undecided = Undecided(*self._transactions.undecided(), start.first_undecided_offset)
-            if undecided.first is not None:
+            # A broker has appended between the two looks: they are not of the same moment.
+            has_grown = is_whole and start.log_end_offset > start.end_offset
+            if undecided.first is not None and not has_grown:
                 end = end_offset if start.leaves_log else start.log_end_offset
                 has_all = self._account.is_whole(undecided.first, end)
                 is_cut = start.loses_records or had_more(self._view, self._checkpoints, end_offset)
