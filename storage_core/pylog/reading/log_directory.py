@@ -280,7 +280,7 @@ class LogDirectory:
         return views
 
     def _still_there(self, wanted: Iterable[TopicPartition]) -> list[LogView]:
-        """Return the views of those that no broker has deleted since they were found."""
+        """Return views of partitions; a broker may have deleted some since, which are left out."""
         views = self._listed(wanted)
         return [
             each for each in views if each.unreadable is None or not each.directory.was_deleted()
