@@ -1,10 +1,11 @@
 """``python -m tests.mutants``: small changes of the code that no test notices.
 
 A random sample of the mutants that `tests.mutants.operators` finds outside the kernels, the same
-for the same seed. Each is tried on a copy of the packages with the tests that reach its line, the
-fastest first, until one fails. Which tests these are is measured first (``--measure``; once, and
-after larger changes). Results are kept in ``build/mutants``, so a run that is stopped goes on where
-it was; ``--again --seconds 300`` gives those that were not caught more tests.
+for the same seed. Each is tried on a copy of the packages with the tests that reach it, those of
+its module and its room first, until one fails. Which tests these are is measured first
+(``--measure``; once, and after changes of code or tests). Results are kept in ``build/mutants``, so
+a run that is stopped goes on where it was; ``--again --seconds 300`` gives those that were not
+caught more tests.
 """
 
 from __future__ import annotations
@@ -26,22 +27,25 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests.mutants.operators import Mutant, is_change, possible_mutants
-from tests.mutants.reach import FOLDER, ROOT, Reach, read_reach
+from tests.mutants.reach import (
+    FOLDER,
+    PACKAGE_FOLDERS,
+    ROOT,
+    MeasureAnewError,
+    Reach,
+    read_reach,
+    source_files,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
 KERNELS_FOLDER = "build/kernels"
-PACKAGE_FOLDERS = ("storage_core", "connector", "jobs")
 _MEASURED = "not spark and not broker and not fuzz and not slow"
 _START_SECONDS = 60.0
 _PATIENCE = 6.0
 CAUGHT, TIMED_OUT, SURVIVED, NOT_REACHED = "caught", "timed out", "survived", "not reached"
-
-
-class MeasureAnewError(RuntimeError):
-    """What was measured is not about these tests."""
 
 
 class Place(NamedTuple):
@@ -63,16 +67,6 @@ class Place(NamedTuple):
         return f"{self.path}:{self.mutant.line}\n    - {before}\n    + {after}"
 
 
-def source_files() -> list[Path]:
-    """Return the modules of the packages but the kernels, which run compiled."""
-    return sorted(
-        path
-        for folder in PACKAGE_FOLDERS
-        for path in (ROOT / folder).rglob("*.py")
-        if "kernels" not in path.parts
-    )
-
-
 def sample(files: Sequence[Path], count: int, seed: int) -> list[Place]:
     """Return ``count`` random mutants."""
     places = [
@@ -85,11 +79,15 @@ def sample(files: Sequence[Path], count: int, seed: int) -> list[Place]:
     return list(itertools.islice(changes, count))
 
 
-def measure() -> None:
-    """Run all tests but slow ones and those of Spark and brokers; note which lines each reaches."""
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "tests.mutants.reach"]
-    subprocess.run([*command, "-m", _MEASURED], cwd=ROOT, check=True)
+def measure(paths: Sequence[str]) -> None:
+    """Note what each test reaches: of all but slow ones and those of Spark and brokers, or some."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.mutants.reach"]
+    if not paths:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        command += ["-n", "2", "-m", _MEASURED]
+    done = subprocess.run([*command, *paths], cwd=ROOT, check=False)
+    if done.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise MeasureAnewError(f"the tests ended with {done.returncode}")
 
 
 class Trial:
@@ -189,12 +187,17 @@ def main() -> int:
     )
     parser.add_argument("--again", action="store_true", help="try those not caught once more")
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="of the file's path")
-    parser.add_argument("--measure", action="store_true", help="measure anew what tests reach")
+    parser.add_argument(
+        "--measure",
+        nargs="*",
+        metavar="TESTS",
+        help="measure anew what tests reach; with paths, of these in addition",
+    )
     arguments = parser.parse_args()
-    if arguments.measure or not (FOLDER / "lines-gw0").exists():
-        measure()
+    if arguments.measure is not None or not (FOLDER / "reach-gw0.npy").exists():
+        measure(arguments.measure or ())
     files = [path for path in source_files() if arguments.only in str(path)]
-    reach = read_reach(files)
+    reach = read_reach()
     places = sample(files, arguments.count, arguments.seed)
     kept = _kept_results()
     if arguments.again:
