@@ -46,6 +46,7 @@ _MEASURED = "not spark and not broker and not fuzz and not slow"
 _START_SECONDS = 60.0
 _PATIENCE = 6.0
 CAUGHT, TIMED_OUT, SURVIVED, NOT_REACHED = "caught", "timed out", "survived", "not reached"
+NOT_COLLECTED = "not collected"
 
 
 class Place(NamedTuple):
@@ -121,12 +122,18 @@ class Trial:
         target.write_bytes(place.mutant.applied(source))
         try:
             result = self._run(tests, expected)
-            # Once more: the first time may have gone by while kernels were compiled.
-            return self._run(tests, expected) if result == TIMED_OUT else result
+            if result == TIMED_OUT:
+                # Once more: the first time may have gone by while kernels were compiled.
+                result = self._run(tests, expected)
         finally:
             target.write_bytes(source)
+        if result != NOT_COLLECTED:
+            return result
+        if self._run(tests, expected, "--collect-only") == NOT_COLLECTED:
+            raise MeasureAnewError("a test that was measured is not there any more")
+        return CAUGHT  # nothing could be imported with it
 
-    def _run(self, tests: list[str], expected: float) -> str:
+    def _run(self, tests: list[str], expected: float, *options: str) -> str:
         arguments = self._folder / "tests.txt"
         arguments.write_text("\n".join(tests), encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
@@ -139,7 +146,7 @@ class Trial:
         }
         try:
             done = subprocess.run(
-                [*command, f"--basetemp={self._folder / 'temporary'}", f"@{arguments}"],
+                [*command, *options, f"--basetemp={self._folder / 'temporary'}", f"@{arguments}"],
                 cwd=ROOT,
                 env=environment,
                 check=False,
@@ -150,7 +157,7 @@ class Trial:
         except subprocess.TimeoutExpired:
             return TIMED_OUT  # a loop that does not end, or a machine that is busy
         if done.returncode in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
-            raise MeasureAnewError("a test that was measured is not there any more")
+            return NOT_COLLECTED
         return SURVIVED if done.returncode == pytest.ExitCode.OK else CAUGHT
 
 
