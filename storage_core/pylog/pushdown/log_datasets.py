@@ -288,7 +288,9 @@ class TableDataset(LogDataset):
         table, rows_of_directories = self._table.bound(self._directory.given, **self._choice)
         views = covered_views(list(self._views), where)
         about_directories = () if is_of_some else rows_of_directories()
-        for batch in chain(about_directories, rows_of_logs(table, views)):
+        are_named = not (self._choice["topics"] is None and self._choice["assign"] is None)
+        of_logs = rows_of_logs(table, views, are_named=are_named)
+        for batch in chain(about_directories, of_logs):
             yield batch.select(columns)
 
 
@@ -325,4 +327,5 @@ class LatestDataset(LogDataset):
             typed = typed.tested_by(FieldFilter(ExpressionTest(expression, tested)))
         schema = typed.schema(columns, timestamp_unit="ms")
         table = decoded_latest(typed, schema, **self._options)
-        yield from rows_of_logs(table, covered_views(list(self._views), where))
+        views = covered_views(list(self._views), where)
+        yield from rows_of_logs(table, views, are_named=True)

@@ -17,7 +17,7 @@ from pylog.model import LATEST as LOG_END
 from pylog.model import check_specs
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, opened
-from pylog.reading.log_view import read_unless_deleted
+from pylog.reading.log_view import read_steadily, read_unless_deleted
 from pylog.reading.scan import scan
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count, usable_processors
@@ -143,15 +143,25 @@ def tables_with_options(**options: object) -> list[MetadataTable]:
 _MAX_THREADS = 16
 
 
-def rows_of_logs(table: MetadataTable, views: Sequence[LogView]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of each log in turn.
+def rows_of_logs(
+    table: MetadataTable, views: Sequence[LogView], *, are_named: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of each log in turn; one that is deleted meanwhile is an error if it is named.
 
     They are read by as many threads as there are processors, or as the environment variable
     ``PYLOG_NUM_THREADS`` says; the rows of one log more than that are in memory.
     """
 
+    def read(now: LogView) -> list[pa.RecordBatch]:
+        return list(table.rows_of(now))
+
     def rows_of(view: LogView) -> list[pa.RecordBatch]:
-        return read_unless_deleted(view, lambda now: list(table.rows_of(now)), [])
+        if not are_named:
+            return read_unless_deleted(view, read, [])
+        rows = read_steadily(view, read)
+        if view.directory.was_deleted():
+            _ = view.refreshed().listing  # raises; files that are gone may look as if unwritten
+        return rows
 
     # Threads: kernels and reads release the interpreter, and a disk or a store has latency to hide.
     threads = max(1, min(_MAX_THREADS, len(views), thread_count(default=usable_processors())))
@@ -305,7 +315,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     wanted, rows_of_directories = wanted.bound(
         directory.given, topics=as_names(topics), assign=assign, pattern=pattern
     )
-    batches = chain(rows_of_directories(), rows_of_logs(wanted, views))
+    are_named = topics is not None or assign is not None
+    batches = chain(rows_of_directories(), rows_of_logs(wanted, views, are_named=are_named))
     rows = pa.Table.from_batches(batches, schema=wanted.schema)
     return _without_far_times(rows.select(names))
 

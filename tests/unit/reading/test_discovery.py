@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +18,8 @@ from tests.support.metadata_log import TOPIC_ID_TEXT
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from pylog.tables import TableName
 
 ONE_SEGMENT = {0: [batch_v2(plain_records(0, 2))]}
 
@@ -352,6 +354,15 @@ def test_a_topic_that_is_named_is_missed_where_a_broker_deletes_it(
     deleted_once_listed: Path, complaints: Callable[[Path], list[object]]
 ) -> None:
     assert any("No such file or directory" in str(each) for each in complaints(deleted_once_listed))
+
+
+@pytest.mark.parametrize("choice", [{"topics": ["gone"]}, {"assign": {"gone": [0]}}], ids=str)
+@pytest.mark.parametrize("table", ["partitions", "segments", "leader_epochs"])
+def test_a_table_of_a_named_topic_is_no_empty_one_where_a_broker_deletes_it(
+    deleted_once_listed: Path, table: TableName, choice: dict[str, Any]
+) -> None:
+    with pytest.raises(LogDirectoryError, match=r"gone-0: .*No such file or directory"):
+        pylog.read_table(deleted_once_listed, table, **choice)
 
 
 def test_a_partition_was_not_deleted_where_more_than_it_is_gone(tmp_path: Path) -> None:
