@@ -9,6 +9,7 @@ from pyspark import TaskContext
 
 import pylog
 from pylog_jobs.job import UsageError, topics_of
+from pylog_jobs.shared_options import add_options, passed_on
 from pyspark_pylog.jobs import prepare_worker
 
 if TYPE_CHECKING:
@@ -38,38 +39,20 @@ def add_arguments(
     parser.add_argument(
         "paths", metavar="PATH", nargs="+", help="a log directory, or a topic-partition directory"
     )
-    for each in options.values():
-        settings: dict[str, Any] = {"help": each.help.replace("%", "%%")}
-        if each.choices:
-            settings |= {"choices": each.choices, "default": each.choices[0]}
-        elif each.metavar is None:
-            settings["action"] = "store_true"
-        else:
-            settings["metavar"] = each.metavar
-            if each.metavar in ("N", "ID"):
-                settings["type"] = _whole_number
-        if each.is_repeated:
-            settings["action"] = "append"
-        if each.name == "to":
-            settings["required"] = True
-        parser.add_argument(f"--{each.name}", **settings)
-
-
-def _whole_number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        msg = f"{text!r} is not a whole number"
-        raise ValueError(msg)
-    return int(text)
+    add_options(parser, options)
 
 
 def partition_parameters(
     arguments: argparse.Namespace,
+    options: Mapping[str, pylog.jobs.CleanupOption],
     *,
     leaves_out: Sequence[str] = (),
     with_internal: bool = True,
     **of_library: Any,  # noqa: ANN401 - arguments of a function of the library
 ) -> PartitionParameters:
     """Return what the arguments mean; which partitions there are, is looked up.
+
+    The library's function gets ``of_library`` beside the options that are passed on as they are.
 
     Topics that are left out, or internal ones, may be chosen by name, but for the metadata's.
     """
@@ -96,7 +79,7 @@ def partition_parameters(
     return PartitionParameters(
         paths,
         tuple(sorted(found)),
-        of_library,
+        passed_on(arguments, options) | of_library,
         None if to is None else pylog.jobs.absolute_location(to),
         getattr(arguments, "dry_run", False),
         by_name=any(len(each) != 1 for each in by_path),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pylog
 from pylog_jobs.exit_status import DONE, FINDINGS
 from pylog_jobs.job import Outcome, labels_of, topics_of
+from pylog_jobs.shared_options import add_options, passed_on
 
 if TYPE_CHECKING:
     import argparse
@@ -15,34 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-_AS_GIVEN = ("directory", "high_watermark", "recover_as_broker", "once", "dry_run")
-
-
 def add_arguments(parser: argparse.ArgumentParser, *, topics: str, counted: str, once: str) -> None:
     """Add the arguments, which are the options of the command of that name."""
     parser.add_argument("directory", metavar="DIRECTORY", help="a log directory no broker has open")
-    options = pylog.jobs.cleanup_options(topics=topics, counted=counted, once=once)
-    for each in options.values():
-        settings: dict[str, Any] = {"help": each.help}
-        if each.choices:
-            settings |= {"choices": each.choices, "default": each.choices[0]}
-        elif each.metavar is None:
-            settings["action"] = "store_true"
-        else:
-            settings["metavar"] = each.metavar
-        if each.is_repeated:
-            settings["action"] = "append"
-        parser.add_argument(f"--{each.name}", **settings)
+    add_options(parser, pylog.jobs.cleanup_options(topics=topics, counted=counted, once=once))
 
 
 def parameters_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what the arguments mean, as arguments of the library."""
     labels_of(arguments)["directory"] = arguments.directory
-    parameters = {name: getattr(arguments, name) for name in _AS_GIVEN}
+    parameters = passed_on(arguments, pylog.jobs.cleanup_options())
+    parameters["directory"] = arguments.directory
     parameters["topics"] = topics_of(arguments.topic)
     path, now = arguments.server_properties, arguments.now
     parameters["server_properties"] = None if path is None else pylog.ServerProperties.read(path)
-    parameters["config"] = _properties(arguments.config or [])
+    parameters["config"] = _properties(arguments.config)
     parameters["now_ms"] = None if now is None else _milliseconds(now)
     return parameters
 
@@ -66,14 +54,13 @@ def _milliseconds(text: str) -> int:
         raise ValueError(f"--now {error}") from error
 
 
-def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
+def cleanup_outcome(
     directory: str,
     summary: pylog.results.RetentionSummary | pylog.results.CompactionSummary,
     *,
     logger: logging.Logger,
     failure: str,
     removed: Callable[[Any], tuple[str, int, int]],
-    counts: Callable[[Any], Mapping[str, object]],
     more: Mapping[str, object] | None = None,
 ) -> Outcome:
     """Return what came of the job; its log gets a line for each topic and each failure.
@@ -94,17 +81,14 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
             failures.append({"partition": str(each.topic_partition), "failure": each.failure})
             logger.error(failure, each.topic_partition, each.failure)
         if each.held_back is not None:
-            held_back[str(each.topic_partition)] = {
-                pylog.jobs.json_name(name): value
-                for name, value in each.held_back._asdict().items()
-            }
+            held_back[str(each.topic_partition)] = pylog.jobs.document_of(each.held_back)
             logger.warning("%s: %s", each.topic_partition, each.held_back)
     topics = {}
     would = "would be" if summary.is_dry_run else "were"
     for topic, totals in summary.by_topic.items():
         what, partitions, removed_bytes = removed(totals)
         if partitions:
-            topics[topic] = counts(totals)
+            topics[topic] = pylog.jobs.document_of(totals, summary.json_names)
             logger.info(
                 "%s: %s of %s %s removed (%d bytes); %d bytes remain",
                 *(topic, what, pylog.jobs.counted(partitions, "partition"), would, removed_bytes),
@@ -127,7 +111,7 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
             "directory": directory,
             "dryRun": summary.is_dry_run,
             "now": summary.now_ms,
-            **counts(summary.totals),
+            **pylog.jobs.document_of(summary.totals, summary.json_names),
             **(more or {}),
             "topics": topics,
             "configs": configs,

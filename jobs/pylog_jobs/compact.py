@@ -90,21 +90,8 @@ def run(
             totals.cleaned_partitions,
             totals.removed_bytes,
         ),
-        counts=_counts,
         more={"partitionsByEngine": by_engine},
     )
-
-
-def _counts(totals: pylog.results.CompactionTotals) -> dict[str, int | bool]:
-    return {
-        "partitions": totals.partitions,
-        "cleanedPartitions": totals.cleaned_partitions,
-        "removedRecords": totals.records,
-        "invalidRecords": totals.invalid_records,
-        "removedBytes": totals.removed_bytes,
-        "sizeInBytes": totals.size_bytes,
-        "isComplete": totals.is_complete,
-    }
 
 
 def clean_by_tasks(

@@ -33,13 +33,7 @@ def prepare(arguments: argparse.Namespace) -> PartitionParameters:
     """Return the parameters, after a look at the directories."""
     if len(arguments.paths) < 2:
         raise UsageError("give at least two logs to compare")
-    return partition_parameters(
-        arguments,
-        mode=vars(arguments)["as"],
-        only_headers=arguments.headers,
-        only_committed=arguments.committed,
-        isolation=arguments.isolation,
-    )
+    return partition_parameters(arguments, pylog.jobs.diff_options())
 
 
 def run(

@@ -39,11 +39,9 @@ def prepare(arguments: argparse.Namespace) -> PartitionParameters:
     """Return the parameters, after a look at the directories."""
     parameters = partition_parameters(
         arguments,
+        pylog.jobs.extract_options(),
         start=_position(arguments, "start", "earliest"),
         end=_position(arguments, "end", "latest"),
-        exact=arguments.exact,
-        transactions=arguments.transactions,
-        exclude_producers=tuple(arguments.exclude_producer or ()),
         leaves_out=("__cluster_metadata",),
         with_internal=False,
     )

@@ -355,11 +355,11 @@ def say_in_ui(spark: SparkSession, text: str) -> None:
 
 
 def topics_of(given: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the topics that values of ``--topic`` name, with commas; None if there is none.
+    """Return the topics that values of ``--topic`` name, with commas; None without the option.
 
     An empty value is an error: a variable that is not set must not stand for every topic.
     """
-    if given is None:
+    if not given:
         return None
     names = tuple(name for text in given for name in text.split(",") if name)
     if not names:

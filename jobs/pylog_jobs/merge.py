@@ -44,10 +44,10 @@ def prepare(arguments: argparse.Namespace) -> PartitionParameters:
     prefer = _location(arguments.prefer)
     parameters = partition_parameters(
         arguments,
+        pylog.jobs.merge_options(),
         metadata=_location(arguments.metadata),
         prefer=prefer,
         until=offset_or_time_of("until", arguments.until),
-        appends_markers=arguments.append_markers,
         leaves_out=("__cluster_metadata",),
     )
     if prefer is not None and prefer not in parameters.paths:

@@ -60,19 +60,7 @@ def run(
             totals.changed_partitions,
             totals.deleted_bytes,
         ),
-        counts=_counts,
     )
-
-
-def _counts(totals: pylog.results.RetentionTotals) -> dict[str, int | None]:
-    return {
-        "partitions": totals.partitions,
-        "changedPartitions": totals.changed_partitions,
-        "removedSegments": totals.segments,
-        "removedRecords": totals.records,
-        "removedBytes": totals.deleted_bytes,
-        "sizeInBytes": totals.size_bytes,
-    }
 
 
 JOB = Job("retention", __doc__, add_arguments, parameters_of, run)

@@ -68,6 +68,7 @@ _PUBLIC = LazyNames(
         "pylog.server.socket_server": ("tls_context",),
         "pylog.tables.latest": ("decoded_latest",),
         "pylog.tables.tables": ("metadata_table",),
+        "pylog.text.documents": ("document_of",),
         "pylog.text.instants": (
             "calendar_text",
             "parse_cleanup_time",

@@ -50,6 +50,7 @@ from pylog.server.sasl import read_users as read_users
 from pylog.server.socket_server import tls_context as tls_context
 from pylog.tables.latest import decoded_latest as decoded_latest
 from pylog.tables.tables import metadata_table as metadata_table
+from pylog.text.documents import document_of as document_of
 from pylog.text.instants import calendar_text as calendar_text
 from pylog.text.instants import parse_cleanup_time as parse_cleanup_time
 from pylog.text.instants import parse_duration as parse_duration

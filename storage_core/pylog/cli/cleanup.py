@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pylog.cli.output import document_of
+import pylog
 from pylog.cli.style import OutputTraits
 from pylog.cli.table import aligned_columns
 from pylog.results import ConfigSource
@@ -47,13 +47,12 @@ def cleanup_lines(
         yield f"{'would remove' if is_dry_run else 'removed'} {removed}; {left}"
 
 
-def cleanup_document(
-    summary: RetentionSummary | CompactionSummary, names: Mapping[str, str | None]
-) -> dict[str, Any]:
-    """Return all of a summary; ``names`` as of `document_of`."""
+def cleanup_document(summary: RetentionSummary | CompactionSummary) -> dict[str, Any]:
+    """Return all of a summary."""
+    names = summary.json_names
     partitions = [
         # What is held back is not removed, whatever its records are called otherwise.
-        document_of(each, names) | {"heldBack": document_of(each.held_back)}
+        pylog.jobs.document_of(each, names) | {"heldBack": pylog.jobs.document_of(each.held_back)}
         for each in summary.partitions
     ]
     return {
@@ -63,12 +62,12 @@ def cleanup_document(
         "topics": [
             {
                 "topic": topic,
-                **document_of(each, names),
+                **pylog.jobs.document_of(each, names),
                 "configs": config_document(summary.configs.get(topic, ())),
             }
             for topic, each in summary.by_topic.items()
         ],
-        "summary": document_of(summary.totals, names),
+        "summary": pylog.jobs.document_of(summary.totals, names),
     }
 
 
@@ -145,5 +144,5 @@ def removal_json(removal: Removal | None) -> dict[str, Any]:
         return {}
     return {
         "dryRun": True,
-        "removed": document_of(removal),
+        "removed": pylog.jobs.document_of(removal),
     }

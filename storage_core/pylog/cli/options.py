@@ -515,6 +515,21 @@ def endpoints(help: str) -> Decorator:  # noqa: A002 - click's name
     return click.option("--endpoints", metavar="ID=HOST:PORT,…", callback=_endpoints, help=help)
 
 
+def passed_on(table: Mapping[str, pylog.jobs.CleanupOption]) -> Decorator:
+    """Return the options of a table that the library's function gets as they are."""
+    return together(*(_passed_on(each) for each in table.values() if each.parameter is not None))
+
+
+def _passed_on(option: pylog.jobs.CleanupOption) -> Decorator:
+    names = (f"--{option.name}", option.parameter or "")
+    if option.choices:
+        choice = click.Choice(option.choices)
+        return click.option(*names, type=choice, default=option.choices[0], help=option.help)
+    if option.metavar is None:
+        return flag(*names, help=option.help)
+    return number(*names, metavar=option.metavar, multiple=option.is_repeated, help=option.help)
+
+
 def new_directory(table: Mapping[str, pylog.jobs.CleanupOption]) -> Decorator:
     """Return the option ``--to`` of a table, for the log directory that a command makes."""
     return click.option("--to", metavar="DIR", type=DIRECTORY, required=True, help=table["to"].help)

@@ -11,8 +11,6 @@ import json
 import os
 import sys
 import textwrap
-from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     import pyarrow as pa
-
-
-_NAMES: dict[str, str | None] = {"size_bytes": "sizeInBytes"}
 
 
 def write_summary(
@@ -48,26 +43,6 @@ def write_summary(
             sys.stdout.writelines(f"{part}\n" for part in wrapped(printable(line), width))
         sys.stdout.writelines(f"{printable(line)}\n" for line in copied)
     sys.stdout.flush()
-
-
-def document_of(value: Any, names: Mapping[str, str | None] = MappingProxyType({})) -> Any:  # noqa: ANN401
-    """Return a value of the library as JSON has it: its attributes, in camel case."""
-    if isinstance(value, dict):
-        return {name: document_of(each, names) for name, each in value.items()}
-    attributes = getattr(value, "_fields", None) or getattr(value, "__dataclass_fields__", None)
-    if attributes is None:
-        if isinstance(value, (list, tuple)):
-            return [document_of(each, names) for each in value]
-        return str(value) if isinstance(value, (StrEnum, Exception)) else value
-    document: dict[str, Any] = {}
-    for name in attributes:
-        each = getattr(value, name)
-        key = (_NAMES | dict(names)).get(name, pylog.jobs.json_name(name))
-        if isinstance(each, pylog.TopicPartition):
-            document |= each._asdict()
-        elif key is not None:
-            document[key] = document_of(each, names)
-    return document
 
 
 def tell(kind: str, *texts: object) -> None:

@@ -9,7 +9,7 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.output import document_of, tell, write_summary
+from pylog.cli.output import tell, write_summary
 from pylog.cli.record_tests import filtered
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def rewrite(  # noqa: PLR0913 - an argument for each option
                 done = call(progress=bar.show)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    write_summary(document_of(done), _lines(done, done_to_them), as_json=as_json)
+    write_summary(pylog.jobs.document_of(done), _lines(done, done_to_them), as_json=as_json)
     tell("note", *done.notes)
     tell("warning", *map(_remaining_line, done.remaining[:_SHOWN]))
     return exit_status.FINDINGS if done.remaining else exit_status.SOUND

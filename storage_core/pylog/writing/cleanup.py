@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from pylog.files.high_watermarks import HIGH_WATERMARKS
 
@@ -28,6 +28,8 @@ _TotalsT = TypeVar("_TotalsT")
 class CleanupSummary(Generic[_PartitionT, _TotalsT]):
     """What a cleanup does to a log directory; those of one kind say how partitions add up."""
 
+    json_names: ClassVar[Mapping[str, str | None]]
+    """What JSON calls attributes of partitions and totals, where another name says more."""
     partitions: tuple[_PartitionT, ...]
     now_ms: int
     is_dry_run: bool
@@ -61,6 +63,9 @@ class CleanupOption(NamedTuple):
         choices.
     help
         What it does, in whole sentences.
+    parameter
+        The argument of the library's function that gets its value as it is; None where a command or
+        a job makes something else of it.
     choices
         The values that it may have, the default first; any if there are none.
     is_repeated
@@ -70,6 +75,7 @@ class CleanupOption(NamedTuple):
     name: str
     metavar: str | None
     help: str
+    parameter: str | None = None
     choices: tuple[str, ...] = ()
     is_repeated: bool = False
 
@@ -124,6 +130,7 @@ def cleanup_options(
             "Up to where records count as replicated. checkpoint: as on a broker, by "
             "replication-offset-checkpoint, and up to the log's end where this node is the only "
             "replica. log-end: all of them; for a directory whose cluster is gone.",
+            "high_watermark",
             choices=HIGH_WATERMARKS,
         ),
         CleanupOption(
@@ -131,8 +138,9 @@ def cleanup_options(
             None,
             "Recover damaged logs as a broker does, which drops intact records after the damage. "
             "Without this, such a log stays as it is.",
+            "recover_as_broker",
         ),
-        CleanupOption("once", None, once),
-        CleanupOption("dry-run", None, "Print what would be done, and change nothing."),
+        CleanupOption("once", None, once, "once"),
+        CleanupOption("dry-run", None, "Print what would be done, and change nothing.", "dry_run"),
     )
     return {each.name: each for each in options}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pylog.cleaner.cleaned_segments import CleanedSegments, CountedSegments
 from pylog.cleaner.cleaner import Cleaner
@@ -177,6 +177,11 @@ class CompactionSummary(CleanupSummary[PartitionCompaction, CompactionTotals]):
     configs
         By topic: the properties that decided, and where each value comes from.
     """
+
+    json_names: ClassVar[Mapping[str, str | None]] = {
+        "segments": "removedSegments",
+        "records": "removedRecords",
+    }
 
     @staticmethod
     def _added_up(partitions: Sequence[PartitionCompaction]) -> CompactionTotals:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pylog.config.log_config import DELETE
 from pylog.errors import CorruptRecordError, InvalidRecordError, KafkaStorageError, LogStorageError
@@ -124,6 +124,13 @@ class RetentionSummary(CleanupSummary[PartitionRetention, RetentionTotals]):
     configs
         By topic: the properties that decided, and where each value comes from.
     """
+
+    json_names: ClassVar[Mapping[str, str | None]] = {
+        "deleted": "removed",
+        "segments": "removedSegments",
+        "records": "removedRecords",
+        "deleted_bytes": "removedBytes",
+    }
 
     @staticmethod
     def _added_up(partitions: Sequence[PartitionRetention]) -> RetentionTotals:

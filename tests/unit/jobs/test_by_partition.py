@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 def parameters(*arguments: object, with_internal: bool = True) -> PartitionParameters:
     parser = argparse.ArgumentParser()
-    add_arguments(parser, pylog.jobs.extract_options())
+    options = pylog.jobs.extract_options()
+    add_arguments(parser, options)
     parsed = parser.parse_args(list(map(str, arguments)))
-    return partition_parameters(parsed, with_internal=with_internal)
+    return partition_parameters(parsed, options, with_internal=with_internal)
 
 
 def names(found: PartitionParameters) -> list[str]:

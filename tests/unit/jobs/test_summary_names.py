@@ -18,7 +18,6 @@ from pylog_jobs import (
     ingest,
     job,
     merge,
-    retention,
     verify,
 )
 
@@ -28,7 +27,7 @@ NAME = re.compile("[a-z]+([A-Z][a-z]+)*")
 
 @pytest.mark.parametrize(
     "module",
-    [job, ingest, export, verify, retention, compact, cleanup, merge, diff, extract],
+    [job, ingest, export, verify, compact, cleanup, merge, diff, extract],
     ids=lambda module: module.__name__,
 )
 def test_a_summary_is_written_in_camel_case(module: object) -> None:

@@ -9,7 +9,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
-from pylog.cli.output import document_of, tell, write_summary
+from pylog.cli.output import tell, write_summary
 from pylog.text.words import counted, named
 
 if TYPE_CHECKING:
@@ -173,7 +173,9 @@ def adopt(
             )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    write_summary(document_of(found), _lines(found), as_json=as_json, copied=_steps(found))
+    write_summary(
+        pylog.jobs.document_of(found), _lines(found), as_json=as_json, copied=_steps(found)
+    )
     tell("warning", *(f"lost: {each}" for each in found.losses))
     return exit_status.FINDINGS if found.losses else exit_status.SOUND
 

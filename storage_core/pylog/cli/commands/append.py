@@ -14,7 +14,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import FILE, TOPIC, CodecType, argument, command
-from pylog.cli.output import document_of, write_summary
+from pylog.cli.output import write_summary
 from pylog.cli.progress import Interruption
 from pylog.cli.written_schemas import WrittenSchemas, written_schemas
 from pylog.text.words import counted, format_bytes
@@ -240,7 +240,7 @@ def append_document(
         "lines": line_count,
         "records": sum(each.records for each in partitions),
         "sizeInBytes": sum(each.size_bytes for each in partitions),
-        "partitions": document_of(partitions, {"end_offset": "logEndOffset"}),
+        "partitions": pylog.jobs.document_of(partitions, {"end_offset": "logEndOffset"}),
         "createdTopics": [
             {"topic": topic, "partitions": list(numbers)}
             for topic, numbers in created_topics.items()

@@ -26,9 +26,6 @@ _STOPPED = (
 )
 _STOPPED_DRY_RUN = "pylog: stopped: nothing was changed"
 
-_NAMES = {"segments": "removedSegments", "records": "removedRecords"}
-
-
 _WHY_NOT_CLEANED = {
     NotCleaned.EMPTY: "no records",
     NotCleaned.CLEAN: "clean already: nothing was written since it was cleaned",
@@ -126,7 +123,7 @@ def compact(
         except KeyboardInterrupt:
             click.echo(_STOPPED_DRY_RUN if dry_run else _STOPPED, err=True)
             raise
-    write_summary(cleanup_document(summary, _NAMES), compaction_lines(summary), as_json=as_json)
+    write_summary(cleanup_document(summary), compaction_lines(summary), as_json=as_json)
     has_failed = any(each.failure or each.damage for each in summary.partitions)
     return exit_status.FINDINGS if has_failed else exit_status.SOUND
 

@@ -10,7 +10,7 @@ import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.cleanup import is_agreed, removal_json, removal_lines
 from pylog.cli.options import command
-from pylog.cli.output import document_of, write_summary
+from pylog.cli.output import write_summary
 from pylog.errors import OffsetAboveHighWatermarkError, OffsetOutOfRangeError
 from pylog.text.words import named
 
@@ -139,5 +139,5 @@ def _document(place: pylog.TopicPartition, start: pylog.results.MovedOffset) -> 
         "partition": place.partition,
         "startOffsetBefore": start.before,
         "logStartOffset": start.after,
-        "heldBack": document_of(start.held_back),
+        "heldBack": pylog.jobs.document_of(start.held_back),
     } | removal_json(start.removal)

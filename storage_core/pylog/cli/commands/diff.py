@@ -9,7 +9,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import document_of, write_summary
+from pylog.cli.output import write_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,21 +29,7 @@ _SHOWN = 10
 @options.paths
 @options.topics(_OPTIONS["topic"].help)
 @options.partitions()
-@click.option(
-    "--as",
-    "mode",
-    type=click.Choice(_OPTIONS["as"].choices),
-    default=_OPTIONS["as"].choices[0],
-    help=_OPTIONS["as"].help,
-)
-@options.flag("--headers", "only_headers", help=_OPTIONS["headers"].help)
-@options.flag("--committed", "only_committed", help=_OPTIONS["committed"].help)
-@click.option(
-    "--isolation",
-    type=click.Choice(_OPTIONS["isolation"].choices),
-    default=_OPTIONS["isolation"].choices[0],
-    help=_OPTIONS["isolation"].help,
-)
+@options.passed_on(_OPTIONS)
 @click.option(
     "--offset-map",
     metavar="FILE",
@@ -75,7 +61,7 @@ def diff(paths: tuple[str, ...], *, as_json: bool, **of_library: Any) -> int:  #
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    document: dict[str, Any] = document_of(found)
+    document: dict[str, Any] = pylog.jobs.document_of(found)
     write_summary(document | {"isAlike": found.is_alike}, _lines(found), as_json=as_json)
     return exit_status.SOUND if found.is_alike else exit_status.FINDINGS
 

@@ -13,7 +13,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import DIRECTORY, command
-from pylog.cli.output import document_of, write_json
+from pylog.cli.output import write_json
 from pylog.cli.style import BOLD, BOLD_GREEN, BOLD_RED, BOLD_YELLOW, DIM, RED, YELLOW, OutputTraits
 from pylog.cli.table import ensure_can_be_written, write_page
 from pylog.results import Severity
@@ -498,7 +498,7 @@ def _document(
     if summary is not None:
         document["copy"] = {
             "directory": summary.directory,
-            "partitions": document_of(summary.partitions),
+            "partitions": pylog.jobs.document_of(summary.partitions),
             "leftOut": [str(each) for each in summary.left_out],
             "unreadable": {str(each): reason for each, reason in summary.unreadable.items()},
             "absent": [
@@ -512,12 +512,12 @@ def _document(
 
 def _report_document(report: DoctorReport, least: Severity) -> dict[str, Any]:
     def with_findings(each: PartitionReport | LogDirectoryReport) -> dict[str, Any]:
-        document: dict[str, Any] = document_of(each, _NAMES)
+        document: dict[str, Any] = pylog.jobs.document_of(each, _NAMES)
         document["findings"] = [
             {
                 "severity": None,  # to come first
                 "code": one.code,
-                **document_of(one, _NAMES),
+                **pylog.jobs.document_of(one, _NAMES),
                 "brokerAction": one.broker_action,
                 "advice": one.advice,
             }
@@ -537,9 +537,9 @@ def _report_document(report: DoctorReport, least: Severity) -> dict[str, Any]:
         partitions.append(document)
     of_clusters = report.of_clusters
     return {
-        "verdict": document_of(report.verdict, _NAMES),
+        "verdict": pylog.jobs.document_of(report.verdict, _NAMES),
         "clusters": [
-            {"clusterId": cluster_id, "verdict": document_of(each.verdict, _NAMES)}
+            {"clusterId": cluster_id, "verdict": pylog.jobs.document_of(each.verdict, _NAMES)}
             for cluster_id, each in of_clusters.items()
         ],
         "directories": [with_findings(each) for each in report.directories],

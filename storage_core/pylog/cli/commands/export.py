@@ -9,7 +9,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
-from pylog.cli.output import document_of, read_masking, tell_of_masking, write_summary
+from pylog.cli.output import read_masking, tell_of_masking, write_summary
 from pylog.cli.record_options import (
     advice_on_damage,
     chosen_records,
@@ -140,7 +140,7 @@ def export(
         )
     tell_of_masking(masking)
     document = {
-        "files": document_of(files, {"rows": "records"}),
+        "files": pylog.jobs.document_of(files, {"rows": "records"}),
         "damagedRanges": len(scan.damage),
     }
     lines = [

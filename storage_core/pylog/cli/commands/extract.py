@@ -9,7 +9,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
-from pylog.cli.output import document_of, tell, write_summary
+from pylog.cli.output import tell, write_summary
 from pylog.cli.record_options import position
 from pylog.cli.record_tests import filtered
 
@@ -39,24 +39,11 @@ _SHOWN = 20
 @options.number("--end-offset", help=_OPTIONS["end-offset"].help)
 @options.instant("--start-timestamp", help=_OPTIONS["start-timestamp"].help)
 @options.instant("--end-timestamp", help=_OPTIONS["end-timestamp"].help)
-@options.flag("--exact", help=_OPTIONS["exact"].help)
-@click.option(
-    "--transactions",
-    type=click.Choice(_OPTIONS["transactions"].choices),
-    default=_OPTIONS["transactions"].choices[0],
-    help=_OPTIONS["transactions"].help,
-)
+@options.passed_on(_OPTIONS)
 @filtered
 @options.flag(
     "--exclude",
     help="Leave out the records that pass the tests, and keep all others.",
-)
-@options.number(
-    "--exclude-producer",
-    "exclude_producers",
-    multiple=True,
-    metavar="ID",
-    help=_OPTIONS["exclude-producer"].help,
 )
 @options.of_several_disks
 @options.dry_run
@@ -127,7 +114,7 @@ def extract(
             )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    write_summary(document_of(done), _lines(done), as_json=as_json)
+    write_summary(pylog.jobs.document_of(done), _lines(done), as_json=as_json)
     warnings = [line for each in done.partitions for line in _missing_lines(each)][:_SHOWN]
     if of_library["transactions"] != "abort":
         warnings += [f"cut: {_cut_line(each)}" for each in done.cut_transactions[:_SHOWN]]

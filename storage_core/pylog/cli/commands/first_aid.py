@@ -10,7 +10,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import document_of, tell, write_summary
+from pylog.cli.output import tell, write_summary
 from pylog.results import Fate
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def first_aid(
 
 
 def _document(found: FirstAid) -> dict[str, Any]:
-    document: dict[str, Any] = document_of(found, {"voter_id": "id", "data": None})
+    document: dict[str, Any] = pylog.jobs.document_of(found, {"voter_id": "id", "data": None})
     for fields, append in zip(document["appended"], found.appended, strict=True):
         fields |= {"sizeInBytes": len(append.data), "hex": append.data.hex()}
     return document

@@ -12,7 +12,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
-from pylog.cli.output import document_of, known, tell, write_json
+from pylog.cli.output import known, tell, write_json
 from pylog.cli.style import OutputTraits
 from pylog.cli.table import aligned_columns
 from pylog.text.words import counted, named, offsets_text
@@ -343,7 +343,7 @@ def _gone(group: ConsumerGroup, row: SharePartition) -> Iterator[str]:
 
 
 def _document(listing: GroupListing) -> dict[str, Any]:
-    document: dict[str, Any] = document_of(listing)
+    document: dict[str, Any] = pylog.jobs.document_of(listing)
     for group, fields in zip(listing.groups, document["groups"], strict=True):
         for each, committed in zip(group.offsets, fields["offsets"], strict=True):
             committed["lag"] = each.lag

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import document_of, known, tell, wrapped, write_json
+from pylog.cli.output import known, tell, wrapped, write_json
 from pylog.cli.style import OutputTraits
 from pylog.text.instants import calendar_text
 from pylog.text.words import counted, format_bytes
@@ -59,7 +59,7 @@ _NAMES = {"voter_id": "id"}
 
 
 def _document(found: ClusterInfo) -> dict[str, Any]:
-    document: dict[str, Any] = document_of(found, _NAMES)
+    document: dict[str, Any] = pylog.jobs.document_of(found, _NAMES)
     return document
 
 

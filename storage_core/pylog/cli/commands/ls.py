@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import disk_text, document_of, known, wrapped, write_json
+from pylog.cli.output import disk_text, known, wrapped, write_json
 from pylog.cli.style import BOLD, RED, OutputTraits
 from pylog.cli.table import aligned_columns, aligned_rows, can_show_blocks
 from pylog.text.words import counted, format_bytes
@@ -184,9 +184,10 @@ def _document(listing: PartitionListing) -> dict[str, Any]:
     left_out = dict.fromkeys(("log_directory", "errors", "warnings", "is_readable"))
     return {
         "partitions": [
-            document_of(each, left_out) | {"findings": each.findings} for each in listing.partitions
+            pylog.jobs.document_of(each, left_out) | {"findings": each.findings}
+            for each in listing.partitions
         ],
-        "notLive": document_of(listing.not_live),
-        "logDirectories": document_of(listing.log_directories),
-        "summary": document_of(listing.totals),
+        "notLive": pylog.jobs.document_of(listing.not_live),
+        "logDirectories": pylog.jobs.document_of(listing.log_directories),
+        "summary": pylog.jobs.document_of(listing.totals),
     }

@@ -9,7 +9,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import document_of, tell, write_summary
+from pylog.cli.output import tell, write_summary
 from pylog.errors import DivergedReplicasError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _SHOWN = 20
     type=options.OFFSET_OR_TIME,
     help=_OPTIONS["until"].help,
 )
-@options.flag("--append-markers", "appends_markers", help=_OPTIONS["append-markers"].help)
+@options.passed_on(_OPTIONS)
 @options.dry_run
 @options.as_json
 def merge(
@@ -95,7 +95,7 @@ def merge(
 
 
 def _document(done: MergeSummary) -> dict[str, Any]:
-    document: dict[str, Any] = document_of(done)
+    document: dict[str, Any] = pylog.jobs.document_of(done)
     return document | {"isComplete": done.is_complete}
 
 

@@ -9,7 +9,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import document_of, tell, write_summary
+from pylog.cli.output import tell, write_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,7 @@ def restore_groups(
     Exit status: 0 done, 1 done and what is left out is named, 2 refused or wrong usage.
     """
     done = pylog.jobs.restore_groups(*paths, groups=groups or None, **of_library)
-    write_summary(document_of(done), _lines(done), as_json=as_json)
+    write_summary(pylog.jobs.document_of(done), _lines(done), as_json=as_json)
     tell("warning", *(f"left out: {each}" for each in done.losses))
     return exit_status.FINDINGS if done.losses else exit_status.SOUND
 

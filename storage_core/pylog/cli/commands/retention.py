@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from pylog.results import RetentionSummary, RetentionTotals
 
 
-_NAMES = {
-    "deleted": "removed",
-    "segments": "removedSegments",
-    "records": "removedRecords",
-    "deleted_bytes": "removedBytes",
-}
-
-
 @command(
     "retention",
     "pylog retention /mnt/kafka-logs --dry-run",
@@ -189,7 +181,7 @@ def _removed(totals: RetentionTotals) -> str | None:
 
 
 def _document(summary: RetentionSummary) -> dict[str, Any]:
-    document = cleanup_document(summary, _NAMES)
+    document = cleanup_document(summary)
     for each, fields in zip(summary.partitions, document["partitions"], strict=True):
         fields["removedBytes"] = each.deleted_bytes
     return document

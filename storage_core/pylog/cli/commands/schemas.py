@@ -10,7 +10,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
-from pylog.cli.output import document_of, known, tell, write_json
+from pylog.cli.output import known, tell, write_json
 from pylog.cli.style import OutputTraits
 from pylog.cli.table import aligned_columns
 from pylog.text.words import counted, named
@@ -104,8 +104,8 @@ def schemas(
         )
     shown = _chosen(listing.schemas, subjects)
     if as_json:
-        document = document_of(listing)
-        document["schemas"] = document_of(shown)
+        document = pylog.jobs.document_of(listing)
+        document["schemas"] = pylog.jobs.document_of(shown)
         write_json(document)
     else:
         lines = _texts(shown) if shows_text else _lines(listing, shown)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import document_of, known, tell, write_json
+from pylog.cli.output import known, tell, write_json
 from pylog.cli.style import OutputTraits
 from pylog.cli.table import aligned_columns
 from pylog.text.words import counted
@@ -192,7 +192,7 @@ def _ids(ids: tuple[int, ...] | None) -> str:
 
 
 def _document(described: TopicDescription) -> dict[str, Any]:
-    document: dict[str, Any] = document_of(described)
+    document: dict[str, Any] = pylog.jobs.document_of(described)
     for name, topics in (("topics", described.topics), ("deleted", described.deleted)):
         for topic, fields in zip(topics, document[name], strict=True):
             fields["replicationFactor"] = topic.replication_factor

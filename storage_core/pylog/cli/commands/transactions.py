@@ -10,7 +10,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import DURATION, command
-from pylog.cli.output import document_of, known, tell, write_summary
+from pylog.cli.output import known, tell, write_summary
 from pylog.cli.style import OutputTraits
 from pylog.cli.table import aligned_columns
 from pylog.text.words import counted, duration_text, format_bytes, time_text
@@ -158,13 +158,13 @@ def _note(row: ListedTransaction) -> str:
 
 def _document(listing: TransactionListing) -> dict[str, Any]:
     return {
-        "transactions": document_of(listing.transactions),
+        "transactions": pylog.jobs.document_of(listing.transactions),
         "partitions": [
             {**place._asdict(), "transactions": counts} for place, counts in listing.counts.items()
         ],
         "totals": listing.totals,
         "hasCoordinators": listing.has_coordinators,
-        "stale": document_of(listing.stale),
-        "errors": document_of(listing.errors),
-        "sharedProducers": document_of(listing.shared_producers),
+        "stale": pylog.jobs.document_of(listing.stale),
+        "errors": pylog.jobs.document_of(listing.errors),
+        "sharedProducers": pylog.jobs.document_of(listing.shared_producers),
     }
