@@ -45,9 +45,8 @@ class LogStatistics:
     Attributes
     ----------
     tables
-        By name: "topics", "partitions", "segments", "codecs", "batch_sizes", "times",
-        "disk", "recompression", "hot_keys", "largest_records". The last three are empty where no
-        records have been read. `SCHEMAS` has their columns.
+        By name, such as "topics" and "batch_sizes"; `SCHEMAS` has all names, with their columns.
+        Empty where no records have been read: "recompression", "hot_keys", "largest_records".
     paths
         What was looked at.
     read
