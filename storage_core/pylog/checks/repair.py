@@ -28,7 +28,6 @@ from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.doctor import doctor, examine
@@ -61,23 +60,21 @@ from pylog.files.leader_epochs import (
 )
 from pylog.files.ledger import copy_ledger
 from pylog.files.meta_properties import read_meta_properties
-from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import format_uuid, write_partition_metadata
 from pylog.files.storage import open_file
 from pylog.findings import kinds
 from pylog.findings.finding import Effect
 from pylog.locations import (
-    is_remote,
     join,
     name_of,
     parent_of,
-    parse_location,
     printable_location,
 )
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.record.batch_header import OFFSET_LENGTH
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.text.names import names_nearest_keyword
+from pylog.writing.new_log_directory import ensure_new, new_log_directory
 from pylog.writing.node import nodes_of
 from pylog.writing.owned_directory import own_log_directory
 
@@ -91,7 +88,6 @@ if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.files.writable_file import WritableFile
     from pylog.findings.finding import Finding
-    from pylog.log.log_manager import LogManager
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
     from pylog.writing.node import Node
@@ -148,7 +144,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         of several log directories have the same name; or the source cannot be read, be it a single
         ``.log`` file that cannot be opened.
     KafkaStorageError
-        The copy could not be written; it is not finished then.
+        The copy could not be written; nothing is left of it.
     SegmentVanishedError
         The source has changed meanwhile.
 
@@ -159,12 +155,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     [('orders-0', [(15, 28)]), ('orders-1', [(42, 49)])]
     """
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    place = writable_log_directory(to)
-    if os.path.isdir(place) and os.listdir(place):  # noqa: PTH112, PTH208 - kept as text
-        reason = "directory is not empty: give a new one, or an empty one, for the repaired copy"
-        raise LogDirectoryError(reason, place)
-    for one in paths:
-        ensure_apart(place, os.fspath(one))
+    place = ensure_new(to, apart_from=paths, what="the repaired copy")
     return write_repaired_copy(
         paths,
         place,
@@ -211,28 +202,27 @@ def write_repaired_copy(  # noqa: PLR0913 - what `repair_copy` has
         (space_of_copy(place, each.check.view, each.size_bytes) for each in copies),
         "a repaired copy",
     )
-    targets = _targets(place, nodes, is_one=len(paths) == 1)
     io = DurableIO()
-    io.make_directory(place, exist_ok=True)
     repaired: list[RepairedPartition] = []
-    try:
-        for target in dict.fromkeys(targets.values()):
+    left_out = list(unreadable)
+    targets = _targets(place, nodes, is_one=len(paths) == 1)
+    with new_log_directory(place) as unfinished:
+        made = {each: f"{unfinished}{each.removeprefix(place)}" for each in targets.values()}
+        for target, place_now in made.items():
             here = [each for each in copies if targets[each.log_directory] == target]
-            repaired += _write_log_directory(
-                io, target, here, [each for each in targets if targets[each] == target]
-            )
-        left_out = list(unreadable)
+            of_target = [each for each in targets if targets[each] == target]
+            ends = _write_log_directory(io, place_now, here, of_target)
+            repaired += [
+                _repaired(copy, end_offset, target)
+                for copy, end_offset in zip(here, ends, strict=True)
+            ]
         for each in metadata:
             log_directory = each.view.directory.log_directory
             target = targets[log_directory]
-            if copy_metadata(each, nodes[log_directory], target, partial(copy_file, io)):
+            if copy_metadata(each, nodes[log_directory], made[target], partial(copy_file, io)):
                 repaired.append(_copied_as_it_is(each, target))
             else:
                 left_out.append(each.view.topic_partition)
-    except BaseException as error:  # Ctrl-C among them
-        text = f"the copy in {place} is not finished: remove it, and start no broker on it"
-        error.add_note(text)
-        raise
     report = doctor(
         *dict.fromkeys(targets.values()),
         threads=threads,
@@ -355,15 +345,16 @@ def _targets(place: str, log_directories: Iterable[str], *, is_one: bool) -> dic
 
 def _write_log_directory(
     io: DurableIO, target: str, copies: list[_PartitionCopy], sources: Iterable[str]
-) -> list[RepairedPartition]:
-    """Write a log directory of the copies of partitions, and close it in order."""
+) -> list[int]:
+    """Write a log directory of copies, and close it in order; return where they end."""
     io.make_directory(target, exist_ok=True)
     for copy in copies:
         copy.write(io, target)
     for log_directory in sources:
         _copy_log_directory_files(io, log_directory, copies, target)
     with own_log_directory(target) as manager:
-        return [_repaired(copy, manager, target) for copy in copies]
+        logs = [manager.get_log(each.check.view.topic_partition) for each in copies]
+        return [each.log_end_offset for each in logs]
 
 
 def _topic_id(view: LogView, source: Examined, nodes: Mapping[str, Node]) -> uuid.UUID | None:
@@ -468,15 +459,6 @@ def _copy_log_directory_files(
             write_offset_checkpoint(io, join(target, name), sound)
 
 
-def ensure_apart(target: str, source: str) -> None:
-    """Refuse a copy that would lie in what is copied: a broker takes it for a partition there."""
-    if is_remote(parse_location(source)):
-        return
-    if Path(target).resolve().is_relative_to(Path(parse_location(source)).resolve()):
-        reason = f"directory lies in {source}, which is copied and not to be changed"
-        raise LogDirectoryError(reason, target)
-
-
 def _ensure_each_once(copies: Iterable[_PartitionCopy], nodes: Mapping[str, Node]) -> None:
     """Refuse to choose between two directories of a node's partition (t-0 and t-00)."""
     paths: dict[tuple[Node, TopicPartition], str] = {}
@@ -538,9 +520,8 @@ def _copied_as_it_is(check: PartitionCheck, target: str) -> RepairedPartition:
     )
 
 
-def _repaired(copy: _PartitionCopy, manager: LogManager, target: str) -> RepairedPartition:
+def _repaired(copy: _PartitionCopy, end_offset: int, target: str) -> RepairedPartition:
     topic_partition = copy.check.view.topic_partition
-    end_offset = manager.get_log(topic_partition).log_end_offset
     return RepairedPartition(
         topic_partition,
         join(target, str(topic_partition)),

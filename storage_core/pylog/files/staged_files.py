@@ -126,7 +126,6 @@ class TopicRules(NamedTuple):
     topic: str
     # The numbers of its partitions; of a topic that was not there, of those it is to get.
     partitions: tuple[int, ...]
-    is_new: bool  # whether the topic was not there
     # Name and text of the properties that rows are held against.
     properties: tuple[tuple[str, str], ...]
 

@@ -68,14 +68,14 @@ class Field:
     name: str
     type: str
     versions: range
-    is_array: bool = False
-    nullable_versions: range = range(0)
-    struct: str = ""
-    fields: tuple[Field, ...] = ()
-    is_common: bool = False
-    tag: int | None = None
-    default: Any = None
-    since: KafkaVersion = FIRST_KAFKA_VERSION
+    is_array: bool
+    nullable_versions: range
+    struct: str
+    fields: tuple[Field, ...]
+    is_common: bool
+    tag: int | None
+    default: Any
+    since: KafkaVersion
 
     @property
     def is_nullable(self) -> bool:

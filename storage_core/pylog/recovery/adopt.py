@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pylog.checks.repair import ensure_apart
 from pylog.errors import LogDirectoryError
 from pylog.files.owned_directories import ensure_writable_log_directory, local_location
 from pylog.recovery.adopted_topics import OldDisks
@@ -21,6 +20,7 @@ from pylog.recovery.adoption_plan import AdoptionPlan
 from pylog.recovery.adoption_steps import Adoption, begun_in
 from pylog.recovery.adoption_target import AdoptionTarget
 from pylog.recovery.cluster_places import ClusterPlaces, is_of_a_cluster
+from pylog.writing.new_log_directory import ensure_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -14,7 +14,7 @@ import uuid
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.repair import ensure_apart, space_of_copy, write_repaired_copy
+from pylog.checks.repair import space_of_copy, write_repaired_copy
 from pylog.errors import LogDirectoryError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
 from pylog.files.durable_io import DurableIO
@@ -52,6 +52,7 @@ from pylog.recovery.voter_addresses import (
 )
 from pylog.scheduling.clock import SystemClock
 from pylog.text.words import counted, named, offsets_text
+from pylog.writing.new_log_directory import ensure_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

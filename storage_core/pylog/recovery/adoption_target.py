@@ -31,8 +31,8 @@ from pylog.recovery.access_records import effective_records
 from pylog.recovery.cluster_info import ensure_one_cluster
 from pylog.recovery.metadata_batches import BatchAppender, snapshot_of
 from pylog.recovery.metadata_copies import cut_metadata, find_copies, metadata_of, seed_of
-from pylog.recovery.new_log_directory import UNFINISHED
 from pylog.text.words import counted, named
+from pylog.writing.new_log_directory import UNFINISHED
 from pylog.writing.node import nodes_of
 from pylog.writing.node_metadata import BOOTSTRAP_CHECKPOINT
 

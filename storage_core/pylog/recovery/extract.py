@@ -3,7 +3,7 @@
 Whole batches are copied byte for byte, and appended as a follower appends what it fetches: so
 indexes, leader epochs, producer snapshots and checkpoints are those of a replica that has this part
 alone. The directory is made beside its place and moved there
-(`pylog.recovery.new_log_directory`); the source is only read.
+(`pylog.writing.new_log_directory`); the source is only read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.repair import ensure_apart
 from pylog.config.log_config import COMPACT
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.durable_io import DurableIO
@@ -25,15 +24,16 @@ from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_directory import LogDirectory, choose_partitions, opened
 from pylog.reading.offset_resolution import resolve_end, resolve_start
 from pylog.recovery.cut_transactions import CutTransaction, find_cut, open_at_end_of, whole_end
-from pylog.recovery.new_log_directory import (
-    copy_identity,
-    ensure_new,
-    new_log_directory,
-)
 from pylog.recovery.omitted_records import OmittedRecords
 from pylog.recovery.part_options import TRANSACTIONS
 from pylog.recovery.partition_copy import RangeCopy, end_transaction
 from pylog.text.names import names_nearest_keyword
+from pylog.writing.new_log_directory import (
+    copy_identity,
+    ensure_apart,
+    ensure_new,
+    new_log_directory,
+)
 from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.topic_configs import cluster_topic_configs
 

@@ -53,7 +53,6 @@ from pylog.recovery.metadata_copies import (
     shared_end,
 )
 from pylog.recovery.metadata_copy_writer import quorum_state_after, write_metadata_copy
-from pylog.recovery.new_log_directory import UNFINISHED, ensure_empty
 from pylog.recovery.partition_plan import Fate, LostBrokers, PlannedPartition, plan_partitions
 from pylog.recovery.voter_addresses import (
     given_endpoint,
@@ -63,6 +62,7 @@ from pylog.recovery.voter_addresses import (
 )
 from pylog.scheduling.clock import SystemClock
 from pylog.text.words import counted, named
+from pylog.writing.new_log_directory import UNFINISHED, ensure_empty
 from pylog.writing.node import nodes_of
 from pylog.writing.node_metadata import refused_configs
 

@@ -57,8 +57,8 @@ from pylog.recovery.merge_sources import find_sources, metadata_beside
 from pylog.recovery.merge_summary import MergeSummary
 from pylog.recovery.merge_transactions import cut_transactions
 from pylog.recovery.merge_until import CutLog, LogCut, decided_by, find_cuts
-from pylog.recovery.new_log_directory import UNFINISHED, ensure_empty, remove_all
 from pylog.recovery.rewritten_segments import rewrite_segments, segments_due
+from pylog.writing.new_log_directory import UNFINISHED, ensure_empty, remove_all
 from pylog.writing.owned_directory import own_log_directory
 
 if TYPE_CHECKING:

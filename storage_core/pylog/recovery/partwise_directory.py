@@ -31,7 +31,7 @@ from pylog.files.file_names import (
     find_partition_directory_name,
 )
 from pylog.locations import join, parent_of
-from pylog.recovery.new_log_directory import UNFINISHED, ensure_empty
+from pylog.writing.new_log_directory import UNFINISHED, ensure_empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

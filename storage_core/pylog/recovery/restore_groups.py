@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from pylog.admin.consumer_groups import groups as groups_of
-from pylog.checks.repair import ensure_apart
 from pylog.errors import LogDirectoryError, LogStorageError, UnknownTopicOrPartitionError
 from pylog.files.owned_directories import writable_log_directory
 from pylog.internal_topics.group_state import StoredOffset
@@ -34,6 +33,7 @@ from pylog.recovery.mirrored_offsets import read_mirrored_offsets
 from pylog.recovery.offset_translation import read_offset_translation
 from pylog.scheduling.clock import SystemClock
 from pylog.text.words import counted, named
+from pylog.writing.new_log_directory import ensure_apart
 from pylog.writing.write_topic import write_topic
 
 if TYPE_CHECKING:

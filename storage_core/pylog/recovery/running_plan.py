@@ -22,7 +22,7 @@ import shutil
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.repair import ensure_apart, write_repaired_copy
+from pylog.checks.repair import write_repaired_copy
 from pylog.errors import LogDirectoryError
 from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.durable_io import DurableIO
@@ -51,8 +51,8 @@ from pylog.recovery.adopted_topics import (
 from pylog.recovery.adoption_summary import AdoptedPartition, AdoptionSummary
 from pylog.recovery.cluster_info import ensure_one_cluster, opened
 from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of
-from pylog.recovery.new_log_directory import ensure_new, new_log_directory
 from pylog.text.words import named, offsets_text
+from pylog.writing.new_log_directory import ensure_apart, ensure_new, new_log_directory
 from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:

@@ -279,7 +279,7 @@ class JobCommit:
     def _rules_now(self, rules: TopicRules) -> TopicRules:
         found = self._partitions_of(rules.topic)
         partitions = found or list(range(self._job.partitions or 1))
-        return rules_of(rules.topic, partitions, self._config_of(rules.topic), is_new=not found)
+        return rules_of(rules.topic, partitions, self._config_of(rules.topic))
 
     def _announced(
         self, place: TopicPartition, files: Sequence[StagedFile], now_ms: int

@@ -235,9 +235,7 @@ class TopicState:
             self.config = configs.config_of(topic)
         else:
             self.config = configs.default.with_properties(job.config)
-        self.rules = rules_of(
-            topic, numbers or range(job.partitions or 1), self.config, is_new=not numbers
-        )
+        self.rules = rules_of(topic, numbers or range(job.partitions or 1), self.config)
 
 
 def ensure_topic_is_meant(job: JobDescription, directory: str, topic: str) -> None:
@@ -270,14 +268,10 @@ def _announced(directory: str, topic: str) -> NewTopic | None:
     return next((each for each in topics if each.topic == topic), None)
 
 
-def rules_of(
-    topic: str, partitions: range | list[int], config: LogConfig, *, is_new: bool
-) -> TopicRules:
+def rules_of(topic: str, partitions: range | list[int], config: LogConfig) -> TopicRules:
     """Return the rules that rows of a topic must meet."""
     properties = config.properties()
-    return TopicRules(
-        topic, tuple(partitions), is_new, tuple((name, properties[name]) for name in _RULES)
-    )
+    return TopicRules(topic, tuple(partitions), tuple((name, properties[name]) for name in _RULES))
 
 
 class StagedTopic:

@@ -15,6 +15,7 @@ from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import LEDGER
 from pylog.files.ledger import LedgerEntry, ensure_intact, enter_in_ledger
 from pylog.files.staged_files import JobKey
+from pylog.writing.new_log_directory import UNFINISHED
 from tests.support.batches import COMMIT, batch_v2, joined, marker, plain_records, with_bad_crc
 from tests.support.faults.odd_files import deadline, put
 from tests.support.log_files import (
@@ -75,18 +76,25 @@ def test_a_partition_is_left_out_and_named_where_a_file_cannot_be_opened(
 
 
 @pytest.mark.parametrize("reason", [KeyboardInterrupt(), OSError(28, "No space left on device")])
-def test_a_copy_that_is_not_finished_is_called_so(
+def test_nothing_is_left_of_a_copy_that_is_not_finished(
     source: Path, target: Path, monkeypatch: pytest.MonkeyPatch, reason: BaseException
 ) -> None:
     def stopped(*arguments: object) -> None:
         raise reason
 
     monkeypatch.setattr("pylog.checks.repair._copy_epochs", stopped)
-    with pytest.raises(type(reason)) as raised:
+    with pytest.raises(type(reason)):
         pylog.repair_copy(source, target)
-    assert raised.value.__notes__ == [
-        f"the copy in {target} is not finished: remove it, and start no broker on it"
-    ]
+    assert not target.exists()
+
+
+def test_what_a_killed_call_has_left_is_replaced(source: Path, target: Path) -> None:
+    left = target / UNFINISHED / "orders-0"
+    left.mkdir(parents=True)
+    (left / "00000000000000000000.log").write_bytes(b"half")
+    pylog.repair_copy(source, target)
+    assert offsets(target) == [*range(5), *range(10, 30)]
+    assert not (target / UNFINISHED).exists()
 
 
 @pytest.mark.parametrize("kind", ["garbage", "sparse", "fifo", "broken link"])

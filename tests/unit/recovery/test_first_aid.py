@@ -14,8 +14,8 @@ import pylog
 from pylog.errors import KafkaStorageError, LogDirectoryError, LogLockedError
 from pylog.files.directory_lock import DirectoryLock
 from pylog.files.durable_io import DurableIO
-from pylog.recovery.new_log_directory import UNFINISHED
 from pylog.results import Fate
+from pylog.writing.new_log_directory import UNFINISHED
 from tests.support.adopted_disks import OLD_CLUSTER, known, properties
 from tests.support.batch_parser import ParsedBatch
 from tests.support.batches import Stored, batch_v2, plain_records

@@ -12,7 +12,7 @@ import pytest
 import pylog
 from pylog.errors import KafkaStorageError, LogDirectoryError, UnexpectedFileError
 from pylog.jobs import extract
-from pylog.recovery.new_log_directory import UNFINISHED, ensure_new, new_log_directory
+from pylog.writing.new_log_directory import UNFINISHED, ensure_new, new_log_directory
 from tests.support.killed_program import crashed_at
 from tests.support.log_files import tree
 

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pylog.checks.repair import ensure_apart
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
 from pylog.files import disk
@@ -42,7 +42,7 @@ from pylog.files.owned_directories import (
     writable_log_directory,
 )
 from pylog.files.storage import open_file
-from pylog.locations import join, printable_location
+from pylog.locations import is_remote, join, parent_of, parse_location, printable_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,12 +51,19 @@ UNFINISHED = ".pylog-unfinished"
 """What is being made: the name of a directory in its place, or the end of one beside it."""
 
 
-def ensure_new(to: str | os.PathLike[str]) -> str:
-    """Return a local path at which a log directory can be made: empty, absent, or unfinished."""
+def ensure_new(
+    to: str | os.PathLike[str],
+    *,
+    apart_from: Iterable[str | os.PathLike[str]] = (),
+    what: str = "the copy",
+) -> str:
+    """Return a local path at which ``what`` can be made: empty, absent, or unfinished."""
     place = local_location(to)
     unfinished = join(place, UNFINISHED)
     if disk.lexists(unfinished):
         ensure_not_in_use(unfinished)
+        for path in apart_from:
+            ensure_apart(place, os.fspath(path))
         strange = [each for each in os.listdir(place) if not _is_ours(each)]  # noqa: PTH208
         if strange:
             reason = (
@@ -65,7 +72,7 @@ def ensure_new(to: str | os.PathLike[str]) -> str:
             )
             raise LogDirectoryError(reason, place)
         return place
-    return ensure_empty(to)
+    return ensure_empty(to, apart_from=apart_from, what=what)
 
 
 def ensure_empty(
@@ -88,6 +95,15 @@ def ensure_empty(
     return place
 
 
+def ensure_apart(target: str, source: str) -> None:
+    """Refuse a copy that would lie in what is copied: a broker takes it for a partition there."""
+    if is_remote(parse_location(source)):
+        return
+    if Path(target).resolve().is_relative_to(Path(parse_location(source)).resolve()):
+        reason = f"directory lies in {source}, which is copied and not to be changed"
+        raise LogDirectoryError(reason, target)
+
+
 def _is_ours(name: str) -> bool:
     known = {UNFINISHED, LOCK_FILE, ONLY_REPLICA, TOPIC_CONFIGS, *FILES_OF_LOG_DIRECTORIES}
     return name in known or find_partition_directory_name(name) is not None
@@ -101,6 +117,8 @@ def new_log_directory(place: str) -> Iterator[str]:
     """
     io = DurableIO()
     is_new = io.make_directory(place, exist_ok=True)
+    if is_new:
+        io.sync_directory(parent_of(place) or os.curdir)
     remove_all(io, place)
     unfinished = join(place, UNFINISHED)
     io.make_directory(unfinished)
