@@ -31,7 +31,7 @@ from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import META_PROPERTIES
 from pylog.files.meta_properties import MetaProperties, read_meta_properties
 from pylog.files.owned_directories import writable_log_directory
-from pylog.locations import join
+from pylog.locations import join, parent_of
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.recovery.adoption_steps import (
     LOG_DIRECTORIES,
@@ -108,6 +108,7 @@ class ClusterPlaces:
             for each in self.places:
                 if self._io.make_directory(each, exist_ok=True):
                     self._made.append(each)
+                    self._io.sync_directory(parent_of(each) or os.curdir)
                     locks.callback(_remove_if_empty, each)
                 locks.enter_context(DirectoryLock(each))
             self._locks = locks.pop_all()
