@@ -122,7 +122,9 @@ def doctor(
     offsets; indexes, snapshots and checkpoints are rebuilt. Offsets of batches that damage has
     destroyed are missing in the copy, and named. A transaction that has lost a part is copied as it
     is, or stays open. A partition that cannot be read is left out, and named. __cluster_metadata is
-    copied if this node is the only controller; otherwise the other controllers have it.
+    copied if this node is the only controller; otherwise the other controllers have it. What an
+    interrupted call has left in DIR keeps brokers from starting there, and the next call replaces
+    it.
 
     Exit status: 0 no error or warning was found, 1 there is one (in what was copied), or the copy
     lacks something or has an error, 2 wrong usage, nothing under a PATH can be read, or DIR cannot
