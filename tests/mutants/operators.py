@@ -2,7 +2,8 @@
 
 Comparisons, arithmetic, boolean operators, numbers, ``min`` and ``max``, ``break`` and
 ``continue``, calls and raises that are left out. Left alone is what no test should hold: messages,
-logging, annotations, ``__repr__`` and ``__str__``, and what only type checkers read.
+logging, annotations, decorators, ``__repr__`` and ``__str__``, what only type checkers read, and
+``strict`` of ``zip``, which guards against mistakes of ours.
 """
 
 from __future__ import annotations
@@ -171,6 +172,14 @@ class _Finder(ast.NodeVisitor):
     def visit_If(self, node: ast.If) -> None:
         if not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
             self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg != "strict":
+            self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for statement in node.body:
+            self.visit(statement)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         if node.name not in _SILENT_METHODS and not _is_overload(node):
