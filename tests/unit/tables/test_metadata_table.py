@@ -37,7 +37,7 @@ class Logs:
     def rows(self, count: int) -> Iterator[int]:
         table = MetadataTable("segments", SCHEMA, self.rows_of)
         views: Any = [SimpleNamespace(number=each, unreadable=None) for each in range(count)]
-        for batch in rows_of_logs(table, views):
+        for batch in rows_of_logs(table, views, are_named=False):
             yield from batch.column("log").to_pylist()
 
 
