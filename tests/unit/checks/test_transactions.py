@@ -110,6 +110,14 @@ def test_an_entry_of_a_committed_transaction_hides_records_up_to_the_next_abort(
     assert affected(partition.parent) == [(4, 12)]
 
 
+def test_an_entry_hides_nothing_after_its_producers_next_abort(tmp_path: Path) -> None:
+    rest = [batch_v2(plain_records(12, 3)), marker(15, ABORT, producer_id=PRODUCER + 1)]
+    directory = write(tmp_path, [*ABORTED, *COMMITTED], [*AGAIN, *rest])
+    path = segment_path(directory, 0, ".txnindex")
+    path.write_bytes(path.read_bytes() + TRANSACTION_ENTRY.pack(0, PRODUCER, 4, 7, 8))
+    assert affected(tmp_path) == [(4, 12)]
+
+
 def test_an_entry_that_begins_too_late_leaves_records_in(partition: Path) -> None:
     path = segment_path(partition, 8, ".txnindex")
     path.write_bytes(TRANSACTION_ENTRY.pack(0, PRODUCER, 10, 11, 12))
@@ -141,6 +149,11 @@ class TestWhatIsOpen:
         directory = write(tmp_path, [*ABORTED, *COMMITTED], [data(8)])
         write_snapshot(directory, 11, open_since=8)
         assert affected(tmp_path) == []
+
+    def test_in_a_snapshot_from_further_back_stops_consumers_there(self, tmp_path: Path) -> None:
+        directory = write(tmp_path, [*ABORTED, *COMMITTED], [data(8)])
+        write_snapshot(directory, 11, open_since=4)
+        assert affected(tmp_path) == [(4, 11)]
 
     def test_in_the_log_alone_is_served_as_committed(self, tmp_path: Path) -> None:
         directory = write(tmp_path, [*ABORTED, *COMMITTED], [data(8)])
