@@ -11,11 +11,13 @@ import pytest
 import pylog
 from pylog.errors import SegmentVanishedError
 from pylog.files.file_names import MANIFEST
+from pylog.model import TopicPartition
 from pylog.testing import ManualClock
 from tests.unit.staged_commit.interrupted import (
     IN_THE_SECOND_WRITE,
     expected,
     interrupt,
+    job_in,
     open_and_close,
     values,
 )
@@ -39,6 +41,22 @@ def test_a_staged_file_that_is_gone_is_an_error_unless_it_was_appended(tmp_path:
     second.write_bytes(second_content)
     open_and_close(directory)
     assert values(directory) == expected()
+
+
+def test_batches_have_the_newest_leader_epoch_of_the_log(tmp_path: Path) -> None:
+    """By it a broker that comes back tells what its leader has not."""
+    pylog.create_topic(tmp_path, "orders", 1)
+    batch = pylog.logs.RecordBatchBuilder()
+    batch.append(1_000, None, b"v")
+    with pylog.logs.LogManager([tmp_path]) as manager:
+        manager.get_log(TopicPartition("orders", 0)).append_as_leader(batch.build(), leader_epoch=7)
+    job = job_in(tmp_path)
+    with job.stage("task-0") as attempt:
+        attempt.append(pa.record_batch({"value": [b"x" * 100] * 4}))
+    job.commit([attempt.staged])
+    batches = pylog.read_table(tmp_path, "batches").to_pylist()
+    assert len(batches) > 2
+    assert {each["partition_leader_epoch"] for each in batches} == {7}
 
 
 def test_batches_of_a_topic_with_append_time_are_stamped_once(tmp_path: Path) -> None:
