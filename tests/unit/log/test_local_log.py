@@ -5,6 +5,8 @@ The cases are those of Kafka's LocalLogTest; ``tests/kafka_tests.md`` says which
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +21,6 @@ from tests.unit.log.owned_log import one_batch, records_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -280,4 +281,6 @@ def test_releasing_files_changes_none(local: Local) -> None:
     before = {path.name: path.stat().st_size for path in local.directory.iterdir()}
     local.log.close_handlers()
     assert {path.name: path.stat().st_size for path in local.directory.iterdir()} == before
+    links = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
+    assert [each for each in links if each.startswith(str(local.directory))] == []
     assert before[f"{0:020d}.index"] == 1200

@@ -62,6 +62,20 @@ def test_recovery_indexes_a_segment_that_is_longer_than_what_is_read_at_once(
     ]
 
 
+def test_after_recovery_the_bytes_between_entries_are_counted_from_the_end(made: Fixture) -> None:
+    """As a broker does after it has opened a segment."""
+    segment = made.segment(0)
+    for offset in range(3):
+        append(segment, batch(offset, b"hello"))
+    segment.close()
+    again = made.segment(0, is_new=False)
+    made.recover(again)
+    again.create_indexes()  # those of the active segment have room again
+    for offset in (3, 4):
+        append(again, batch(offset, b"hello"))
+    assert [each.offset for each in offset_entries(again)] == [1, 2, 4]
+
+
 def test_recovery_mends_a_time_index(made: Fixture) -> None:
     segment = made.segment(0)
     for offset in range(80):
