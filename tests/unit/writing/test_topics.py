@@ -81,6 +81,12 @@ def test_a_topic_that_is_there_is_not_made_again(logs: Path) -> None:
     assert directories(logs) == ["orders-0", "orders-1", "payments-0"]
 
 
+def test_a_name_that_kafka_does_not_allow_makes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="'or/ders' is not a topic name"):
+        pylog.create_topic(tmp_path / "new", "or/ders", 1)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_deleted_topic_is_gone_at_once_and_the_others_are_as_they_were(logs: Path) -> None:
     pylog.delete_topic(logs, "orders")
     assert directories(logs) == ["payments-0"]
