@@ -11,6 +11,7 @@ import pytest
 import pylog
 from pylog.errors import KafkaStorageError
 from pylog.files.file_names import MANIFEST
+from pylog.model import TopicPartition
 from tests.support.recording_io import Fault, FaultyIO, Kind
 
 if TYPE_CHECKING:
@@ -51,6 +52,15 @@ def with_manifest_aside(directory: Path) -> Path:
     aside = directory.parent / "aside"
     shutil.move(directory / MANIFEST, aside)
     return aside
+
+
+def append_as_leader(directory: Path, value: bytes, leader_epoch: int) -> None:
+    """Append a record as a broker that has become leader in an epoch."""
+    batch = pylog.logs.RecordBatchBuilder()
+    batch.append(1_000, None, value)
+    with pylog.logs.LogManager([directory]) as manager:
+        log = manager.get_log(TopicPartition("orders", 0))
+        log.append_as_leader(batch.build(), leader_epoch=leader_epoch)
 
 
 def open_and_close(directory: Path) -> None:

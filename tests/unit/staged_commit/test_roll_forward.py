@@ -18,6 +18,7 @@ from pylog.files.file_names import MANIFEST
 from tests.support.recording_io import Fault, FaultyIO, Kind
 from tests.unit.staged_commit.interrupted import (
     IN_THE_SECOND_WRITE,
+    append_as_leader,
     expected,
     interrupt,
     job_in,
@@ -37,7 +38,7 @@ def test_the_new_place_is_announced_before_anything_is_appended_there(tmp_path: 
     pylog.create_topic(directory, "orders", 1)
     interrupt(directory, IN_THE_SECOND_WRITE)
     aside = with_manifest_aside(directory)
-    pylog.write_topic(directory, "orders", [(None, "broker")])
+    append_as_leader(directory, b"broker", leader_epoch=7)
     shutil.move(aside, directory / MANIFEST)
     context = pylog.logs.LogContext(io=FaultyIO(BEFORE_THE_LEDGER))
     with pytest.raises(KafkaStorageError):
@@ -48,6 +49,9 @@ def test_the_new_place_is_announced_before_anything_is_appended_there(tmp_path: 
     assert values(directory) == [*expected()[:20], "broker"]
     open_and_close(directory)
     assert values(directory) == [*expected()[:20], "broker", *expected()[20:]]
+    batches = pylog.read_table(directory, "batches").to_pylist()
+    epochs = {(each["base_offset"] >= 20, each["partition_leader_epoch"]) for each in batches}
+    assert epochs == {(False, 0), (True, 7)}  # the rest follows the newest
 
 
 def test_a_partition_that_a_broker_has_renamed_is_an_error(tmp_path: Path) -> None:

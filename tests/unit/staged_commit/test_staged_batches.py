@@ -11,10 +11,10 @@ import pytest
 import pylog
 from pylog.errors import SegmentVanishedError
 from pylog.files.file_names import MANIFEST
-from pylog.model import TopicPartition
 from pylog.testing import ManualClock
 from tests.unit.staged_commit.interrupted import (
     IN_THE_SECOND_WRITE,
+    append_as_leader,
     expected,
     interrupt,
     job_in,
@@ -46,10 +46,7 @@ def test_a_staged_file_that_is_gone_is_an_error_unless_it_was_appended(tmp_path:
 def test_batches_have_the_newest_leader_epoch_of_the_log(tmp_path: Path) -> None:
     """By it a broker that comes back tells what its leader has not."""
     pylog.create_topic(tmp_path, "orders", 1)
-    batch = pylog.logs.RecordBatchBuilder()
-    batch.append(1_000, None, b"v")
-    with pylog.logs.LogManager([tmp_path]) as manager:
-        manager.get_log(TopicPartition("orders", 0)).append_as_leader(batch.build(), leader_epoch=7)
+    append_as_leader(tmp_path, b"v", leader_epoch=7)
     job = job_in(tmp_path)
     with job.stage("task-0") as attempt:
         attempt.append(pa.record_batch({"value": [b"x" * 100] * 4}))
