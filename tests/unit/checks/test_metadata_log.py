@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -62,6 +63,18 @@ def test_what_is_cut_off_makes_strays_where_no_snapshot_has_it(tmp_path: Path) -
     topic = data_batch(1, TOPIC).data
     assert strays(write_node(tmp_path / "sound", [FIRST.data, topic])) == []
     assert strays(write_node(tmp_path / "cut", [FIRST.data, flipped(topic)])) == ["orders-0"]
+
+
+@pytest.mark.parametrize("voters", [(1,), (1, 2, 3)])
+def test_a_topic_that_is_made_while_the_metadata_is_read_is_no_stray(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, voters: tuple[int, ...]
+) -> None:
+    first = leader_change(0, voters).data
+    log = write_node(tmp_path, [first]) / METADATA / f"{0:020d}.log"
+    assert strays(tmp_path) == ["orders-0"]
+    with_topic = first + data_batch(1, TOPIC).data
+    monkeypatch.setattr(time, "sleep", lambda _: log.write_bytes(with_topic))
+    assert strays(tmp_path) == []
 
 
 def test_damage_below_the_newest_snapshot_costs_what_follows_that(tmp_path: Path) -> None:
