@@ -66,6 +66,18 @@ def test_zeros_at_the_end_after_a_clean_stop(directory: Path, zeros: int, code: 
     assert (start.refusal is not None) == (code == "start_refused")
 
 
+def test_a_refusal_has_the_path_that_was_given(
+    directory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with segment_path(directory, 20).open("ab") as file:
+        file.write(bytes(18))
+    mark_clean_shutdown(directory.parent)
+    alias = tmp_path_factory.mktemp("other") / "alias"
+    alias.symlink_to(directory.parent)
+    [refusal] = pylog.doctor(alias).refusals
+    assert refusal.path == str(segment_path(alias / directory.name, 20))
+
+
 def test_offsets_that_go_back_below_an_index_entry_cost_a_broker_nothing(directory: Path) -> None:
     segment_path(directory, 10).write_bytes(joined([*SECOND, SECOND[0]]))
     start = pylog.doctor(directory.parent).partitions[0].start

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.checks.swaps import end_of_batches
 from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.log_files import (
     mark_clean_shutdown,
@@ -104,6 +105,15 @@ def test_the_order_of_the_batches_that_it_was_made_from_does_not_matter(logs: Pa
     path.write_bytes(joined([BATCHES[1], BATCHES[0]]))
     put(logs, 0, joined(BATCHES[:2]))
     assert lost(logs) == []
+
+
+@pytest.mark.parametrize(("offset", "end"), [(2**31 - 1, 2**31), (2**31, 5)])
+def test_what_lies_too_far_up_for_the_name_of_a_file_is_damage(
+    tmp_path: Path, offset: int, end: int
+) -> None:
+    path = segment_path(tmp_path, 0)
+    path.write_bytes(joined([BATCHES[0], batch_v2(plain_records(offset, 1))]))
+    assert end_of_batches(str(path)) == end
 
 
 def test_several_files_are_each_looked_at(logs: Path) -> None:
