@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -127,6 +128,31 @@ def test_a_file_that_cannot_be_written_can_be_changed_on_an_overlay(
         assert file.read_at(0, 100) == b"contact"
     assert path.read_bytes() == b"content"
     assert path.stat().st_mtime_ns == modified_ns
+
+
+def test_links_are_listed_as_on_the_disk(tmp_path: Path, over: Overlay) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / "folder").mkdir()
+    for name in ("file", "folder", "gone"):
+        (tmp_path / f"to {name}").symlink_to(name)
+
+    def listed(path: str) -> list[tuple[object, ...]]:
+        with disk.scandir(path) as entries:
+            return sorted(
+                (each.name, each.is_dir(), each.is_file(), each.is_symlink(), kind_of(each))
+                for each in entries
+            )
+
+    def kind_of(entry: disk.Entry) -> int:
+        try:
+            return stat.S_IFMT(entry.stat().st_mode)
+        except FileNotFoundError:
+            return 0
+
+    assert listed(over.path(tmp_path)) == listed(str(tmp_path))
+    with over.open(over.path(tmp_path / "new"), create=True):
+        (tmp_path / "new").touch()
+    assert listed(over.path(tmp_path)) == listed(str(tmp_path))
 
 
 def test_a_large_file_costs_what_is_written_to_it(tmp_path: Path, over: Overlay) -> None:
