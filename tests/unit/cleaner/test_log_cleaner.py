@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -191,6 +192,18 @@ def test_the_end_leaves_a_log_that_was_being_cleaned_as_it_was(
         assert (names(tmp_path / "foo-0"), records_of(log)) == (before, kept)
         logs.manager.abandon()
     assert not [each for each in names(tmp_path / "foo-0") if "cleaned" in each or "swap" in each]
+
+
+def test_the_longest_delay_is_told_though_other_threads_had_none(tmp_path: Path) -> None:
+    logs = CompactedLogs(tmp_path, min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=1_000)
+    logs.append(b"a", b"b", b"a", b"c")
+    logs.clock.sleep(1_000 + 3_500)
+    with (
+        logs,
+        LogCleaner(logs.manager, replace(SOON, threads=2, dedupe_buffer_size=4 << 20)) as cleaner,
+    ):
+        wait_until(lambda: cleaner.metrics().rounds == 1)
+        assert cleaner.metrics().max_compaction_delay_secs == 3
 
 
 def test_a_log_that_cannot_be_cleaned_is_left_alone_and_counted(
