@@ -173,6 +173,12 @@ def test_offsets_must_fit_into_32_bits_relative_to_the_base(index: TimeIndex, of
     assert index.entries == 0
 
 
+def test_an_entry_at_the_base_offset_does_not_hide_a_wrong_one_after_it(index: TimeIndex) -> None:
+    with pytest.raises(IndexOffsetOverflowError, match=f"offset {BASE + 2**31} cannot"):
+        index.append_all([(10, BASE), (12, BASE + 2**31)])
+    assert index.entries == 0
+
+
 def test_several_entries_are_appended_by_the_same_rules(index: TimeIndex, path: Path) -> None:
     pairs = [(10, 47), (12, 48), (13, 90)]
     index.append_all(pairs)
