@@ -139,6 +139,14 @@ def test_another_record_is_found_behind_any_number_of_batches_that_compaction_re
     assert (finding.next_offset, finding.end_offset) == (2 * count - 1, 2 * count)
 
 
+def test_of_a_segment_that_was_split_an_empty_part_is_lost_alone(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: BATCHES})
+    for base, content in ((0, []), (10, BATCHES[2:4]), (20, BATCHES[4:])):
+        put(tmp_path, base, joined(content))
+    [finding] = lost(tmp_path)
+    assert (finding.next_offset, finding.end_offset) == (0, 10)
+
+
 def test_what_is_to_be_deleted_tells_of_another_file_too(logs: Path) -> None:
     path = segment_path(logs / "orders-0", 10)
     put(logs, 10, joined(OTHERS[2:4]))
