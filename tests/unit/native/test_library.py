@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -47,6 +49,20 @@ def test_the_level_is_the_highest_of_which_no_instruction_is_missing(
 def test_a_processor_runs_all_lower_levels_too_and_an_unknown_one_none() -> None:
     assert machine_levels("x86_64", set(HASWELL.split())) == ["x86-64-v3", "x86-64-v2", "x86-64"]
     assert machine_levels("riscv64", set(HASWELL.split())) == []
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "levels"),
+    [(0x8FF, ["aarch64-crc", "aarch64"]), (0x887, ["aarch64"])],  # of the same two Cortex-A72
+)
+def test_what_an_arm_processor_can_do_is_asked_of_linux(
+    monkeypatch: pytest.MonkeyPatch, capabilities: int, levels: list[str]
+) -> None:
+    asked = SimpleNamespace(getauxval={16: capabilities}.__getitem__)  # AT_HWCAP
+    monkeypatch.setattr(library, "this_machine", lambda: "aarch64")
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: asked)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert library.these_levels.__wrapped__() == levels
 
 
 @only_libraries
