@@ -285,7 +285,9 @@ def test_indexes_full_of_garbage_are_made_again_by_a_recovery(owned: OwnedLog) -
     assert {path: path.read_bytes() for path in original} == original
 
 
-def test_a_transaction_index_with_an_impossible_entry_is_made_again(empty: OwnedLog) -> None:
+def test_a_transaction_index_with_an_impossible_entry_is_made_again(
+    empty: OwnedLog, caplog: pytest.LogCaptureFixture
+) -> None:
     empty.append(b"a")
     empty.log.roll()
     producer = Transactional(empty, 7)
@@ -298,6 +300,7 @@ def test_a_transaction_index_with_an_impossible_entry_is_made_again(empty: Owned
     loading = load(empty, is_clean=True, recovery_point=4)
     assert recovered(loading) == [1]
     assert empty.aborted() == [(7, 1, 3, 4)]
+    assert f"recovering segment {file_of(empty, 1, '.log')}: " in caplog.text
 
 
 # ---- leftovers
