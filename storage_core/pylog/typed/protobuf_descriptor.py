@@ -22,6 +22,7 @@ _TYPES = (
     *("group", "message", "bytes", "uint32", "enum", "sfixed32", "sfixed64", "sint32", "sint64"),
 )
 _REPEATED, _REQUIRED = 3, 2
+_MESSAGE, _GROUPS = 11, 2  # a type of fields, an encoding of messages
 _EDITION_PROTO2, _EDITION_PROTO3 = 998, 999
 _MOST_DEPTH = 60
 
@@ -30,6 +31,7 @@ class _Syntax(NamedTuple):
     is_proto3: bool
     is_implicit: bool
     is_closed: bool
+    has_groups: bool
 
 
 class _Fields(dict[int, list[int | bytes]]):
@@ -86,7 +88,8 @@ def _syntax(file: _Fields) -> _Syntax:
     features = [each for options in file.messages(8) for each in options.messages(50)]
     is_implicit = any(each.integer(1) == 2 for each in features)
     is_closed = any(each.integer(2) == 2 for each in features)
-    return _Syntax(is_proto3, is_proto3 or is_implicit, is_proto2 or is_closed)
+    has_groups = any(each.integer(5) == _GROUPS for each in features)
+    return _Syntax(is_proto3, is_proto3 or is_implicit, is_proto2 or is_closed, has_groups)
 
 
 def _message(entry: _Fields, scope: str, syntax: _Syntax, depth: int) -> ProtoMessage:
@@ -116,11 +119,13 @@ def _field(entry: _Fields, oneofs: list[str], syntax: _Syntax) -> ProtoField:
 
 
 def _presence(entry: _Fields, field: ProtoField, syntax: _Syntax, *, is_synthetic: bool) -> str:
+    features = [each for options in entry.messages(8) for each in options.messages(21)]
+    encodings = [each.integer(5) for each in features if 5 in each]
+    is_group = encodings[-1] == _GROUPS if encodings else syntax.has_groups
+    if is_group and entry.integer(5) == _MESSAGE:
+        raise ValueError(f"the schema's field {field.name!r} is a group, which is not read")
     if field.is_repeated:
         return ""
-    features = [each for options in entry.messages(8) for each in options.messages(21)]
-    if any(each.integer(5) == 2 for each in features):
-        raise ValueError(f"the schema's field {field.name!r} is a group, which is not read")
     given = max((each.integer(1) for each in features), default=0)
     if entry.integer(4) == _REQUIRED or given == 3:
         return "required"

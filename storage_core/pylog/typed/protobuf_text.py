@@ -300,15 +300,15 @@ class _Parser:
         return name, number, options
 
     def _presence(self, label: str, oneof: str, options: dict[str, list[str]]) -> str:
-        if label == "repeated":
-            return ""
-        if label == "required":
-            return "required"
         features = dict(self._features)
         for name, value in options.items():
             features |= _features(name, value)
         if features.get("message_encoding") == "DELIMITED":
             self._refuse("fields with a length before them: groups are not read")
+        if label == "repeated":
+            return ""
+        if label == "required":
+            return "required"
         if oneof or label:
             return "explicit"
         if self._edition == "proto3":

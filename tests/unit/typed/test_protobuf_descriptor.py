@@ -29,6 +29,36 @@ def test_a_group_is_refused() -> None:
         read_descriptor(b"\x22" + bytes([len(message)]) + message)
 
 
+@pytest.mark.parametrize("is_repeated", [False, True])
+@pytest.mark.parametrize(
+    ("of_file", "of_field", "is_group"),
+    [
+        ("DELIMITED", None, True),
+        (None, "DELIMITED", True),
+        ("DELIMITED", "LENGTH_PREFIXED", False),
+        ("LENGTH_PREFIXED", "DELIMITED", True),
+    ],
+)
+def test_a_message_that_an_edition_encodes_as_a_group_is_refused(
+    of_file: str | None, of_field: str | None, *, is_group: bool, is_repeated: bool
+) -> None:
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(syntax="editions", edition=1000)
+    if of_file is not None:
+        file.options.features.message_encoding = of_file
+    message = file.message_type.add(name="M")
+    message.field.add(name="number", number=1, type=kinds.TYPE_INT32)
+    field = message.field.add(name="g", number=2, type=kinds.TYPE_MESSAGE, type_name=".M")
+    field.label = kinds.LABEL_REPEATED if is_repeated else kinds.LABEL_OPTIONAL
+    if of_field is not None:
+        field.options.features.message_encoding = of_field
+    if is_group:
+        with pytest.raises(ValueError, match="'g' is a group"):
+            read_descriptor(file.SerializeToString())
+    else:
+        assert len(read_descriptor(file.SerializeToString()).messages[0].fields) == 2
+
+
 def test_a_number_has_the_32_bits_that_googles_library_takes_of_it() -> None:
     value = b"\x0a\x01A\x10\xff\xff\xff\xff\x0f\x11" + bytes(8)
     enum = b"\x0a\x01E\x12" + bytes([len(value)]) + value

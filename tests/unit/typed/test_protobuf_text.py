@@ -41,6 +41,9 @@ def test_random_texts_are_their_descriptors() -> None:
         assert resolved(parse_proto(made.text)) == resolved(compiled), made.text
 
 
+GROUPS = "[features.message_encoding = DELIMITED]"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -54,6 +57,8 @@ def test_random_texts_are_their_descriptors() -> None:
         ("service S {", "expected the end of a block"),
         ("message A {" * 100, "at most 60 messages"),
         ("message A { int32 x = 1 [a = {b: 1; }", "expected"),
+        (f"message A {{ A x = 1 {GROUPS}; }}", "groups are not read"),
+        (f"message A {{ repeated A x = 1 {GROUPS}; }}", "groups are not read"),
     ],
 )
 def test_what_is_no_schema_is_named_with_its_line(text: str, message: str) -> None:
