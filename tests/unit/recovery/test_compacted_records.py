@@ -97,6 +97,10 @@ CASES = {
         ("0a1 1b1 !2a- 3c1", "0a1 1b1 2a- 3c1"),
         "0a1 1b1 2a- 3c1",
     ),
+    "so does one that a lost value may have followed": (
+        ("!0a1 !1a- 2b1 4c1", "0a1 1a- 2b1 !3a2 4c1"),
+        "0a1 1a- 2b1 4c1",
+    ),
     "a whole replica is taken as it is": (
         ("1b1 3c1", "0a1 1b1 2a- 3c1"),
         "1b1 3c1",
