@@ -53,6 +53,7 @@ def test_a_folder_without_one_and_two_of_one_name_are_refused(tmp_path: Path) ->
         ('directory = "/logs/{region}"\ntopic = "a-{date}"', {"topic": "a-2026-11-22"}),
         ('directory = "logs/"', {"directory": str(Path("logs").absolute())}),
         ('directory = 3\ntopic = ""', {}),
+        ('directory = 3\ntopic = "a"', {"topic": "a"}),
     ],
 )
 def test_directory_and_topic_are_known_as_far_as_they_can_be_read(
