@@ -474,8 +474,8 @@ def heaviest_rising(values: Iterable[tuple[int, int]]) -> list[int]:
     found = list(values)
     if all(one[0] <= other[0] for one, other in pairwise(found)):
         return list(range(len(found)))
-    # Of each value, the heaviest sequence that ends with it; only those count that a lower value
-    # does not outweigh.
+    # By the value that a sequence ends with, the heaviest; only those count that none with a lower
+    # value outweighs.
     keys: list[int] = []
     best: list[tuple[int, int]] = []  # weight, index
     before: list[int] = []
@@ -483,16 +483,8 @@ def heaviest_rising(values: Iterable[tuple[int, int]]) -> list[int]:
         at = bisect_right(keys, value)
         total = weight + (best[at - 1][0] if at else 0)
         before.append(best[at - 1][1] if at else -1)
-        if at and keys[at - 1] == value:
-            at -= 1
-            if best[at][0] >= total:
-                continue
-            best[at] = total, index
-        elif at and best[at - 1][0] >= total:
-            continue
-        else:
-            keys.insert(at, value)
-            best.insert(at, (total, index))
+        keys.insert(at, value)
+        best.insert(at, (total, index))
         while at + 1 < len(keys) and best[at + 1][0] <= total:
             del keys[at + 1], best[at + 1]
     index, chain = best[-1][1] if best else -1, []
