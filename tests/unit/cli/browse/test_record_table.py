@@ -42,3 +42,18 @@ def test_a_walk_through_many_records_keeps_a_bounded_number_of_rows(
             await reaches(driver, end)
 
     drive(app_of(tmp_path), steps, LARGE)
+
+
+def test_the_row_with_the_cursor_stays_on_the_screen(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 100))]})
+
+    async def steps(driver: Driver) -> None:
+        await driver.sees("orders-0@0")
+        for key, offsets in (("j", range(1, 15)), ("k", range(13, -1, -1))):
+            for offset in offsets:
+                await driver.press(key)
+                await driver.sees(
+                    f"orders-0@{offset}\n", f" {offset} 00:00:01.{offset:03} k{offset} "
+                )
+
+    drive(app_of(tmp_path), steps)
