@@ -336,6 +336,18 @@ def test_several_log_directories_are_copied_together(
     assert names == sorted([sound.name, "more"])
 
 
+def test_directories_of_several_clusters_are_told_apart(
+    sound: Path, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    other = tmp_path / "more"
+    write_partition(other, {0: BATCHES}, name="clicks-0")
+    write_meta_properties(other)
+    lines = pylog_run("doctor", sound, other).lines
+    at = lines.index(f"no cluster  {sound}")
+    assert lines[at + 1] == STARTS
+    assert f"cluster c  {other}" in lines
+
+
 def test_the_user_of_the_broker_can_be_named(
     sound: Path, pylog_run: Callable[..., Outcome]
 ) -> None:

@@ -74,6 +74,18 @@ def test_gaps_end_with_1_and_are_listed_with_what_each_replica_has(
     assert done.lines[-1] == f"1 partition written to {tmp_path}/out: 1 with gaps"
 
 
+@pytest.mark.parametrize(
+    ("files", "more"), [(11, []), (12, ["  and 2 more lines (--json has all)"])]
+)
+def test_of_many_gaps_some_are_listed(
+    tmp_path: Path, files: int, more: list[str], pylog_run: Callable[..., Outcome]
+) -> None:
+    one = replica(tmp_path / "1", {20 * at: log(20 * at, 20 * at + 10) for at in range(files)})
+    lines = pylog_run("merge", one, "--to", tmp_path / "out").lines
+    assert sum(each.startswith("  missing: ") for each in lines) == 10  # of two lines each
+    assert [each for each in lines if "more line" in each] == more
+
+
 def test_an_undecided_divergence_ends_with_2_shows_both_and_writes_nothing(
     tmp_path: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
