@@ -106,6 +106,23 @@ def test_the_epochs_of_a_topic_that_is_made_anew_begin_anew(tmp_path: Path) -> N
         assert replicas.partition("orders", 0).leader_epoch == 0
 
 
+def test_the_ids_are_those_of_the_first_directory_that_has_them(tmp_path: Path) -> None:
+    kept = {"empty": None, "old": "broker.id=3\n", "one": "broker.id=4\ncluster.id=c\n"}
+    for name, ids in kept.items():
+        write_partition(tmp_path / name, {0: batches(0)}, name=f"{name}-0")
+        if ids is not None:
+            (tmp_path / name / "meta.properties").write_text(f"version=0\n{ids}")
+    found = []
+    for names in (("empty", "old", "one"), ("empty", "old")):
+        with (
+            pylog.serve(*(tmp_path / each for each in names)) as server,
+            RawClient(server.address) as client,
+        ):
+            answer = client.ask("Metadata", 12, {"topics": None})
+            found.append((answer["clusterId"], [each["nodeId"] for each in answer["brokers"]]))
+    assert found == [("pylog-serve-c", [4]), ("pylog-serve-unknown", [1])]
+
+
 def test_of_many_partitions_the_epochs_are_told_when_they_have_been_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
