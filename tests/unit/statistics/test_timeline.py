@@ -45,6 +45,12 @@ def test_sums_are_those_of_the_tables(logs: Path, topic: str) -> None:
         assert each.problem == ""
 
 
+def test_a_transaction_reaches_to_its_marker_and_an_open_one_to_the_end(logs: Path) -> None:
+    closed, still_open = pylog.timeline(logs, "orders").partitions
+    assert [each[:2] for each in closed.transactions] == [(45, 50), (50, 55), (55, 60)]
+    assert [each[:2] for each in still_open.transactions] == [(45, 49)]
+
+
 def test_a_gap_is_where_it_is_and_a_large_log_is_a_bounded_number_of_steps(tmp_path: Path) -> None:
     batches = [batch_v2(plain_records(100 * n, 100)) for n in range(100) if not 40 <= n < 60]
     write_partition(tmp_path, {0: batches})

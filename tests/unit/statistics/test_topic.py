@@ -66,6 +66,20 @@ def test_a_sample_of_a_larger_topic_has_bounds_and_the_truth_lies_within(tmp_pat
     assert again.document() | {"now": 0} == found.document() | {"now": 0}
 
 
+def test_a_run_that_cannot_be_put_into_other_batches_is_left_out_of_the_ratios(
+    tmp_path: Path,
+) -> None:
+    batches = [batch_v2(plain_records(at, 10, value_size=40_000)) for at in range(0, 100, 10)]
+    batches[5] = batch_v2([Stored(50, -5, b"k", b"v")])
+    write_partition(tmp_path, {0: batches})
+    found = pylog.stats(tmp_path, read="sample", sample_bytes=8 << 20)
+    assert ["cannot be put into other batches" in each for each in found.problems] == [True]
+    ratios = {
+        (row["codec"], row["batchSize"]): row["ratio"] for row in found.document()["recompression"]
+    }
+    assert ratios["none", None] == 1.0
+
+
 def test_a_run_of_the_sample_that_is_damaged_is_left_out_and_named(tmp_path: Path) -> None:
     batches = [
         with_bad_crc(batch_v2(plain_records(at, 10, value_size=40_000))) for at in range(0, 100, 10)

@@ -22,7 +22,7 @@ def test_numbers_are_as_people_read_them() -> None:
         *("\u2013", "1970-01-01 00:00", "4611686018427387904 ms"),
     ]
     assert [
-        duration(each) for each in (500, 90_000, 3_600_000, 12 * 3_600_000, 7 * 86_400_000)
+        duration(each) for each in (500, 59_000, 90_000, 3_600_000, 12 * 3_600_000, 7 * 86_400_000)
     ] == [
-        *("0.5 s", "1.5 min", "1 hour", "12 hours", "7 days"),
+        *("0.5 s", "59 s", "1.5 min", "1 hour", "12 hours", "7 days"),
     ]
