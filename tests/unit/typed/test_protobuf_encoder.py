@@ -88,6 +88,21 @@ def test_a_field_is_read_as_it_was_given(name: str, given: object, expected: obj
     assert getattr(found, "value", found) == expected
 
 
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("0", "0a0100 1001"),
+        ("127", "0a017f 1003"),
+        ("128", "0a020080 1003"),
+        ("-128", "0a0180 1003"),
+        ("-12.50", "0a02fb1e 1004 1802"),
+    ],
+)
+def test_a_decimal_has_the_bytes_that_javas_integers_have(given: str, made: str) -> None:
+    expected = bytes.fromhex(made)
+    assert encoder().encode({"total": given}) == bytes([0x72, len(expected)]) + expected
+
+
 def test_defaults_without_presence_take_no_bytes() -> None:
     assert encoder().encode({"id": 0, "note": "", "color": "RED", "numbers": [], "raw": ""}) == b""
     assert encoder().encode({"price": JSON_VALUES.decode("-0")}) != b""
