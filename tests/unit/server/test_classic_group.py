@@ -5,6 +5,7 @@ That each answer is a broker's, field by field, is shown in `tests.broker.test_s
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -49,6 +50,7 @@ class Group:
 
     def __init__(self, config: GroupCoordinatorConfig = CONFIG) -> None:
         self.timer = ManualTimer()
+        self.metadata = b""  # that of a protocol is its name
         self.group = ClassicGroup("group", config, self.timer)
 
     def join(
@@ -71,7 +73,9 @@ class Group:
             sessionTimeoutMs=session_ms,
             rebalanceTimeoutMs=REBALANCE_MS,
             protocolType="consumer",
-            protocols=[{"name": each, "metadata": each.encode()} for each in names],
+            protocols=[
+                {"name": each, "metadata": self.metadata or each.encode()} for each in names
+            ],
         )
         self.group.join(fields, context("JoinGroup", version), waiting)
         return waiting
@@ -199,6 +203,20 @@ def test_no_more_ids_are_given_out_than_a_group_may_have_members() -> None:
     for _ in range(CONFIG.group_max_size):
         assert group.join().answer["errorCode"] == Errors.MEMBER_ID_REQUIRED
     assert group.join().answer["errorCode"] == Errors.GROUP_MAX_SIZE_REACHED
+
+
+@pytest.mark.parametrize(("most", "topics"), [(4, {"a", "b", "c", "d"}), (3, None)])
+def test_of_more_topics_than_one_may_name_it_is_not_known_which_are_read(
+    most: int, topics: set[str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pylog.server.classic_group.MOST_ELEMENTS", most)
+    group = Group()
+    for names in ("ab", "cd"):
+        named = b"".join(struct.pack(">h", 1) + each.encode() for each in names)
+        group.metadata = struct.pack(">hi", 0, len(names)) + named + struct.pack(">i", -1)
+        group.joined()
+    group.timer.advance(DELAY_MS * 3)
+    assert group.group.subscribed_topics() == topics
 
 
 def test_a_static_member_that_is_back_goes_on_without_a_rebalance() -> None:
