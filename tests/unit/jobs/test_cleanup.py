@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import time
 from typing import Any
 
 import pytest
 
-from pylog_jobs.cleanup import add_arguments, parameters_of
+import pylog
+from pylog_jobs.cleanup import add_arguments, cleanup_outcome, parameters_of
 
 
 def parsed(*arguments: str) -> dict[str, Any]:
@@ -45,3 +47,29 @@ def test_a_now_may_be_as_long_ago_as_the_commands_take_it(monkeypatch: pytest.Mo
     assert parsed("--now=-2h")["now_ms"] == 1_795_737_600_500 - 7_200_000
     with pytest.raises(ValueError, match=r"^--now '2h' is not a time: give an ISO date or time"):
         parsed("--now", "2h")
+
+
+def test_a_wrong_checksum_that_becomes_right_is_logged_and_a_finding(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    partition = pylog.results.PartitionCompaction(
+        topic_partition=pylog.TopicPartition("orders", 3),
+        damaged_records=2,
+        damage="0.log at byte 7",
+    )
+    summary = pylog.results.CompactionSummary((partition,), now_ms=0, is_dry_run=False)
+    outcome = cleanup_outcome(
+        *("/logs", summary),
+        logger=logging.getLogger("job"),
+        failure="%s: %s",
+        removed=lambda _totals: ("nothing", 0, 0),
+    )
+    assert outcome.status == 1
+    assert outcome.summary["damage"] == [
+        {"partition": "orders-3", "records": 2, "damage": "0.log at byte 7"}
+    ]
+    (told,) = caplog.messages
+    assert told.startswith("orders-3: a wrong checksum becomes right, as by a broker's cleaner, ")
+    assert told.endswith(
+        "in records: 2, the first one at 0.log at byte 7; compare with another replica"
+    )
