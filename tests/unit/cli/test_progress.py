@@ -35,7 +35,8 @@ def test_a_bar_is_shown_afterwards_and_removed_at_the_end(monkeypatch: pytest.Mo
         bar.show(4096)
     output = terminal.getvalue()
     assert "reading" in output
-    assert "4.0 KiB" in output
+    assert "1.0/4.0 KiB" in output
+    assert "4.0/4.0 KiB" in output
     assert output.endswith("\x1b[2K")  # the line is erased
 
 

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,6 +47,18 @@ def test_offsets_have_the_columns_of_kafkas_tool(
         [],
         ["1", "group,", "in", "2", "partitions", "of", "__consumer_offsets"],
     ]
+
+
+def test_notes_come_after_the_table_where_one_file_has_both(golden_root: GoldenRoot) -> None:
+    command = [sys.executable, "-m", "pylog", "groups", str(golden_root.case(CASE))]
+    first, *_, last = subprocess.check_output(
+        [*command, "--group", "grp-late"],
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+    ).splitlines()
+    assert first == "grp-late: classic, Empty, 0 members"
+    assert last.startswith("pylog: note: will expire: grp-late in orders-1, ")
 
 
 def test_the_table_of_a_share_group_leaves_out_columns_in_a_narrow_terminal(
