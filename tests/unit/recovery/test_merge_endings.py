@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pylog
 from pylog.jobs import merge
-from tests.support.batches import batch_v2
+from tests.support.batches import batch_v2, plain_records
 from tests.support.group_records import classic, commit, stored
+from tests.support.log_files import segment_path
 from tests.support.replica_histories import stored_batches
 from tests.unit.recovery.test_merge import diverged, replica
 from tests.unit.recovery.test_merge_until import part
@@ -29,6 +30,25 @@ def test_a_marker_that_only_a_branch_has_is_appended_where_that_is_wanted(tmp_pa
     scan = pylog.scan(tmp_path / "out", topics=["orders"], isolation="read_committed")
     assert scan.to_table()["offset"].to_pylist() == list(range(70))
     assert list(pylog.doctor(tmp_path / "out").findings) == []
+
+
+def test_a_transaction_whose_marker_nobody_has_stays_open_and_is_told(tmp_path: Path) -> None:
+    ones = diverged(tmp_path)
+    still_open = batch_v2(
+        plain_records(70, 5),
+        leader_epoch=3,
+        producer_id=2,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    with segment_path(ones[2], 10).open("ab") as file:
+        file.write(still_open.data)
+    (merged,) = merge(*ones, to=tmp_path / "out", appends_markers=True).partitions
+    assert [(each.producer_id, each.appended_at) for each in merged.transactions] == [
+        (1, 75),
+        (2, None),
+    ]
 
 
 def committed(directory: Path) -> dict[tuple[str, int], int | None]:

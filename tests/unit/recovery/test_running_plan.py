@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -122,6 +124,18 @@ def test_a_failure_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     source, target = old(tmp_path / "old"), running(tmp_path / "new", 7)
     monkeypatch.setattr("pylog.recovery.running_plan.write_leader_epoch_checkpoint", fail)
     with pytest.raises(KafkaStorageError):
+        pylog.jobs.plan_for_running(source, running=target, into=tmp_path / "ready")
+    assert not (tmp_path / "ready").exists()
+
+
+def test_without_room_for_a_copy_and_what_is_made_of_it_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = old(tmp_path / "old"), running(tmp_path / "new", 7)
+    size_bytes = segment_path(source / "t-0", 0).stat().st_size
+    usage = SimpleNamespace(free=(1 << 15) + size_bytes * 3 // 2, total=1 << 40)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
+    with pytest.raises(LogDirectoryError, match="nothing was written; make room"):
         pylog.jobs.plan_for_running(source, running=target, into=tmp_path / "ready")
     assert not (tmp_path / "ready").exists()
 
