@@ -135,6 +135,9 @@ def test_damage_shows_by_checksums_alone(tmp_path: Path) -> None:
     assert (damaged.kind, *damaged[1:4]) == ("damaged-right", 5, 10, 5)
     assert f"at byte {len(SAME[0].data)}: " in damaged.detail
     assert compared(tmp_path / "2", SAME, flipped, verifies=False).is_alike
+    single = batch_v2(plain_records(0, 1))
+    found = compared(tmp_path / "one", [single], [with_flip(single, 70)])
+    assert [each[:4] for each in found.differences] == [("damaged-right", 0, 1, 1)]
     # A size that makes no sense is seen all the same, and then checksums are looked at.
     torn = [SAME[0], with_flip(SAME[1], 8), SAME[2]]
     found = compared(tmp_path / "3", SAME, torn, verifies=False)
