@@ -49,7 +49,8 @@ GROUPS = "[features.message_encoding = DELIMITED]"
     [
         ("message A {\n  int32 x = ;\n}", "line 2 of the schema: expected a number, found ';"),
         ("message A { int32 x = 0; }", "expected a number of a field"),
-        ("message A { int32 x = 1 }", "expected ';'"),
+        ("message A { int32 x = 1 }", "expected ';', found '}'"),
+        ("message A { int32 x = 1", "expected ';', found the end"),
         ("message A { map<double, int32> x = 1; }", "keys of integers, booleans or strings"),
         ("message A { \x01 }", "expected a name, a number or a sign"),
         ("foo", "expected a message, an enum or another definition"),

@@ -41,7 +41,8 @@ def framed(
             each if each is None else [{"key": name, "value": value} for name, value in each]
             for each in headers
         ]
-        entries = pa.array(rows, HEADERS_TYPE)
+        other = [{"key": f"__{field}_schema_id", "value": VALUE_HEADER}]
+        entries = pa.array([other, *rows, other], HEADERS_TYPE).slice(1, len(rows))
     # As a part of a column, whose first row and last one are others.
     column = pa.array([b"before", *values, b"after"], pa.binary()).slice(1, len(values))
     return framed_values(column, entries, field, KNOWN)
