@@ -241,6 +241,15 @@ def test_at_most_one_of_the_three_ways_to_choose_topics_is_allowed() -> None:
     assert refusal(given) == "give only one of the options subscribe and assign"
 
 
+@pytest.mark.parametrize(
+    "name", ["schemas", "registryTopic", "subject", "subjectVersion", "message"]
+)
+def test_options_of_schemas_are_refused_where_nothing_is_decoded(name: str) -> None:
+    given = {"path": "/logs", name: "1"}
+    assert refusal(given) == f"option {name} is for options valueFormat and keyFormat"
+    assert LoadOptions.parse({**given, "keyFormat": "auto"}).key_format == "auto"
+
+
 def test_two_isolation_levels_must_agree() -> None:
     both: dict[str, Any] = {"isolationLevel": "read_committed"}
     same = parse(**both, **{"kafka.isolation.level": "READ_COMMITTED"})
