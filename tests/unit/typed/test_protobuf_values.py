@@ -297,15 +297,15 @@ def test_the_last_value_counts_and_messages_are_merged() -> None:
 
 
 def test_a_closed_enum_passes_over_other_numbers_and_an_open_one_says_them() -> None:
-    body = "enum E { A = 0; B = 1; D = 5; } message M { %s E e = 1; repeated E r = 2; }"
-    contents = [b"\x08\x07", b"\x12\x03\x00\x07\x05", b"\x08\x05"]
+    body = "enum E { A = 0; B = 2; D = 5; } message M { %s E e = 1; repeated E r = 2; }"
+    contents = [b"\x08\x01", b"\x12\x03\x00\x07\x05", b"\x08\x05"]
     assert decoded(body % "optional", "M", *contents) == [
         {"e": None, "r": []},
         {"e": None, "r": ["A", "D"]},
         {"e": "D", "r": []},
     ]
     assert decoded('syntax = "proto3"; ' + body % "", "M", *contents) == [
-        {"e": "7", "r": []},
+        {"e": "1", "r": []},
         {"e": "A", "r": ["A", "7", "D"]},
         {"e": "D", "r": []},
     ]
