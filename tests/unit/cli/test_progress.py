@@ -12,6 +12,7 @@ from pylog.cli.progress import ProgressBar
 from tests.unit.cli.conftest import Terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.support.golden import GoldenRoot
@@ -65,6 +66,27 @@ def test_a_bar_is_wanted_on_a_terminal_that_gets_no_records(
     monkeypatch.setattr("sys.stderr", Terminal() if error_is_terminal else io.StringIO())
     monkeypatch.setattr("sys.stdout", Terminal() if output_is_terminal else io.StringIO())
     assert progress.is_wanted() is wanted
+
+
+@pytest.mark.parametrize(
+    ("error", "given", "asked"),
+    [
+        (Terminal, Terminal, True),
+        (Terminal, io.StringIO, False),
+        (io.StringIO, Terminal, False),
+        (Terminal, lambda: None, False),
+    ],
+)
+def test_only_who_sees_a_question_and_can_answer_it_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+    error: Callable[[], object],
+    given: Callable[[], object],
+    *,
+    asked: bool,
+) -> None:
+    monkeypatch.setattr("sys.stderr", error())
+    monkeypatch.setattr("sys.stdin", given())
+    assert progress.is_asked() is asked
 
 
 @pytest.mark.parametrize(

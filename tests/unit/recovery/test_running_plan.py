@@ -104,6 +104,13 @@ def test_what_the_cluster_would_destroy_is_refused(
     assert not (tmp_path / "ready").exists()
 
 
+def test_a_cluster_whose_metadata_are_not_there_is_refused(tmp_path: Path) -> None:
+    source, target = old(tmp_path / "old"), running(tmp_path / "new", 7)
+    shutil.rmtree(target / "__cluster_metadata-0")
+    with pytest.raises(LogDirectoryError, match="has the metadata of the cluster"):
+        pylog.jobs.plan_for_running(source, running=target, into=tmp_path / "ready")
+
+
 def test_kafkas_own_topics_are_refused(tmp_path: Path) -> None:
     source = old(tmp_path / "old")
     write_partition(source, {0: []}, name="__consumer_offsets-0")

@@ -75,13 +75,17 @@ def test_offsets_that_do_not_follow_each_other_are_told_and_not_wrong(
     assert done.error == f"Non-consecutive offsets in {log}\n  -1 is followed by 3\n"
 
 
-def test_json_lines_are_asked_for_by_a_flag(tmp_path: Path, pylog_run: Run) -> None:
+@pytest.mark.parametrize(("offset", "base"), [(2, 0), (3, 3)])
+def test_an_offset_is_that_of_one_batch_and_a_flag_asks_for_json(
+    tmp_path: Path, pylog_run: Run, offset: int, base: int
+) -> None:
     write_partition(tmp_path, {0: BATCHES}, name="orders-0")
     done = pylog_run(
-        "dump", tmp_path, "--topic", "orders", "--partition", 0, "--json", "--offset", 4
+        "dump", tmp_path, "--topic", "orders", "--partition", 0, "--json", "--offset", offset
     )
     assert done.status == 0
-    assert [json.loads(line)["type"] for line in done.lines] == ["file", "batch"]
+    of_file, of_batch = map(json.loads, done.lines)
+    assert (of_file["type"], of_batch["type"], of_batch["baseOffset"]) == ("file", "batch", base)
 
 
 def test_nothing_that_can_be_read_is_status_2(tmp_path: Path, pylog_run: Run) -> None:
