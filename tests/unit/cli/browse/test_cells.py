@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.cells import cell_len
 
+from pylog.cli.browse.cells import time_text
 from pylog.cli.browse.records_screen import RecordsScreen
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import write_partition
@@ -32,6 +33,19 @@ HOSTILE = [
     b"\r\n\t\x00\x7f\xc2\x85\xe2\x80\xa8",
     b"",
 ]
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "with_date", "time"),
+    [
+        (1_001, "1970-01-01T00:00:01.001Z", "00:00:01.001"),
+        (253_402_300_800_000, "+10000-01-01T00:00:00.000Z", "00:00:00.000"),
+        (-1, "-", "-"),  # Kafka's word for none
+        (-2, "1969-12-31T23:59:59.998Z", "23:59:59.998"),
+    ],
+)
+def test_a_time_is_in_utc_and_none_is_no_time(timestamp: int, with_date: str, time: str) -> None:
+    assert (time_text(timestamp), time_text(timestamp, has_date=False)) == (with_date, time)
 
 
 @pytest.mark.parametrize(
