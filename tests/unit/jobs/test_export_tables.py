@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import json
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -98,6 +99,16 @@ def lines_of(folder: Path, kind: str) -> Iterator[dict[str, Any]]:
 
 def _base64(value: bytes | None) -> str | None:
     return None if value is None else base64.b64encode(value).decode()
+
+
+@pytest.mark.parametrize(("kind", "package"), [("delta", "deltalake"), ("iceberg", "pyiceberg")])
+def test_a_library_that_is_not_installed_is_named_with_its_extra(
+    kind: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(tmp_path / "logs", range(2))
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UsageError, match=f"--format {kind} needs {package}, on the driver and "):
+        prepared(tmp_path / "logs", kind)
 
 
 @pytest.mark.parametrize("kind", [*TABLES, "jsonl", "csv"])
