@@ -6,19 +6,16 @@ call has returned.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 import pylog
 from pylog.jobs import extract, merge
-from pylog.log.log_context import LogContext
-from pylog.recovery.adoption_steps import is_left_of_mark
 from pylog.recovery.adoption_target import ADOPTION
 from pylog.writing.new_log_directory import UNFINISHED
 from tests.crash.test_splitting import CRASHES
-from tests.support.adopted_disks import old
+from tests.support.adopted_disks import left_in, old
 from tests.support.batches import batch_v2, plain_records
 from tests.support.crash_replay import replay
 from tests.support.log_files import (
@@ -29,7 +26,6 @@ from tests.support.log_files import (
     write_topic_id,
 )
 from tests.support.metadata_log import TOPIC_ID_TEXT, topic_record, write_metadata_log
-from tests.support.recording_io import RecordingIO
 from tests.unit.recovery.test_adopt_cluster import disks
 from tests.unit.recovery.test_running_plan import running
 
@@ -38,12 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import SomeOf
-
-_OWNERS = (
-    *("checks.repair", "recovery.extract", "recovery.first_aid", "recovery.merge"),
-    *("recovery.adopt_cluster", "recovery.adoption_steps", "recovery.cluster_places"),
-    *("recovery.running_plan", "writing.new_log_directory"),
-)
+    from tests.support.recording_io import RecordingIO
 
 
 def write_disk(place: Path, end: int) -> None:
@@ -89,18 +80,6 @@ MAKERS: dict[str, Callable[[Path, Path], object]] = {
 }
 
 
-@pytest.fixture
-def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordingIO:
-    """Give what records the steps of every maker, below the folder ``recorded``."""
-    (tmp_path / "recorded").mkdir()
-    io = RecordingIO(tmp_path / "recorded")
-    for owner in _OWNERS:
-        monkeypatch.setattr(f"pylog.{owner}.DurableIO", lambda: io)
-    context = partial(LogContext, io=io)
-    monkeypatch.setattr("pylog.writing.owned_directory.LogContext", context)
-    return io
-
-
 @pytest.mark.parametrize("kind", CRASHES)
 @pytest.mark.parametrize("maker", MAKERS)
 def test_power_fails_at_every_step(
@@ -110,7 +89,7 @@ def test_power_fails_at_every_step(
     sources(root)
     before = tree(root)
     MAKERS[maker](root, root / "made")
-    whole = tree(root / "made")
+    whole = left_in(root / "made")
     lose_unsynced, names = CRASHES[kind]
     steps = len(recorded.operations)
     seen = set()
@@ -121,11 +100,7 @@ def test_power_fails_at_every_step(
         replay(recorded.operations[:done], place, lose_unsynced=lose_unsynced, names=names)
         left = tree(place)
         assert {name: left[name] for name in before} == before
-        made = {
-            name.removeprefix("made/"): data
-            for name, data in left.items()
-            if name.startswith("made/") and not is_left_of_mark(name.split("/")[1])
-        }
+        made = left_in(place / "made")
         is_marked = any((place / "made" / each).exists() for each in (ADOPTION, UNFINISHED))
         seen.add((bool(made), is_marked))
         other = {name for name in made | whole if made.get(name) != whole.get(name)}

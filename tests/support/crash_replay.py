@@ -75,6 +75,16 @@ class _Loss(NamedTuple):
     unsynced: bool
     names: Names
     keep_lengths: bool
+    moved: tuple[_Move, ...] = ()
+
+
+class _Move(NamedTuple):
+    """A rename between directories: what had which name in the first one, and has it no more."""
+
+    source: _Directory
+    name: str
+    target: _Directory
+    new_name: str
 
 
 class _File:
@@ -122,10 +132,10 @@ class _Directory:
         _apply(change, self.names)
         self.unsynced.append(change)
 
-    def _surviving(self, names: Names) -> dict[str, _File | _Directory]:
+    def surviving(self, names: Names) -> dict[str, _File | _Directory]:
         """Return the names after a crash."""
         if names is Names.ALL:
-            return self.names
+            return dict(self.names)
         kept: list[_Change] = []
         if names is Names.LAST and self.changed_last:
             kept = _needed_by_last(self.unsynced)
@@ -137,7 +147,12 @@ class _Directory:
         return survivors
 
     def build(self, path: Path, loss: _Loss) -> None:
-        for name, node in self._surviving(loss.names).items():
+        survivors = self.surviving(loss.names)
+        for each in loss.moved:
+            node = survivors.get(each.name) if each.source is self else None
+            if node and each.target.surviving(loss.names).get(each.new_name) is node:
+                del survivors[each.name]
+        for name, node in survivors.items():
             if isinstance(node, _Directory):
                 (path / name).mkdir()
             node.build(path / name, loss)
@@ -180,6 +195,7 @@ class _Disk:
     def __init__(self, root: _Directory) -> None:
         self.root = root
         self._changed_last: _Directory | None = None
+        self.moves: list[_Move] = []
 
     def apply(self, operation: Operation) -> None:
         kind, path, position, data, target = operation
@@ -214,6 +230,7 @@ class _Disk:
         # The worst that may be: each directory comes to the disk with its own sync.
         self._change(parent, {name: None})
         self._change(new_parent, {new_name: node})
+        self.moves.append(_Move(parent, name, new_parent, new_name))
 
     def _change(self, directory: _Directory, change: _Change) -> None:
         if self._changed_last is not None:
@@ -248,6 +265,7 @@ def replay(
     lose_unsynced: bool,
     names: Names = Names.ALL,
     keep_lengths: bool = False,
+    moves_are_whole: bool = False,
 ) -> None:
     """Make ``root`` what a crash after ``operations`` leaves of the directory they were done in.
 
@@ -266,13 +284,17 @@ def replay(
     keep_lengths
         With ``lose_unsynced``: files keep the length they had at the end, and what was appended
         since the last sync reads as zeros.
+    moves_are_whole
+        As on file systems with a journal: what was moved to another directory is in one of both.
+        False: each directory comes to the disk with its own sync, and it may be in both.
     """
     root = Path(root)
     disk = _Disk(_load(root))
     for operation in operations:
         disk.apply(operation)
     _clear(root)
-    disk.root.build(root, _Loss(lose_unsynced, names, keep_lengths))
+    moved = tuple(disk.moves) if moves_are_whole else ()
+    disk.root.build(root, _Loss(lose_unsynced, names, keep_lengths, moved))
 
 
 def _load(path: Path) -> _Directory:

@@ -172,6 +172,7 @@ class Adoption:
         for each in self.log_directories:
             self._io.make_directory(join(each, ADOPTION))
             self._io.write_atomically(join(join(each, ADOPTION), LOG_DIRECTORIES), names)
+            self._io.sync_directory(each)
 
     def place_in(self, log_directory: str) -> str:
         """Return where copies for a log directory are written."""
