@@ -77,3 +77,14 @@ def test_what_would_be_exported_by_mistake_is_refused(tmp_path: Path) -> None:
         prepared(tmp_path / "logs", "csv", "--topic", "")
     with pytest.raises(UsageError, match="PyArrow passes over directories whose names begin with"):
         prepared(tmp_path / "logs", "csv", "--partition-by", "_hour=date_format(timestamp, 'HH')")
+
+
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
+def test_a_partition_with_a_defect_is_left_out_by_failfast_alone(tmp_path: Path, mode: str) -> None:
+    append(tmp_path / "logs", range(4))
+    (tmp_path / "logs" / "orders-1" / "leader-epoch-checkpoint").write_text("no numbers\n")
+    plan = prepared(tmp_path / "logs", "csv", "--mode", mode).find_plan(None)
+    left_out = [(each.topic, each.partition) for each in plan.damaged]
+    exported = [(each.topic, each.partition) for each in plan.ranges]
+    assert left_out == ([("orders", 1)] if mode == "FAILFAST" else [])
+    assert sorted([*exported, *left_out]) == [("orders", 0), ("orders", 1)]

@@ -50,6 +50,14 @@ def test_a_query_over_the_source_and_a_topic_for_each_row(
     assert [row["key"] for row in rows_of(folder, "large")] == [b"3"]
 
 
+def test_rows_of_all_paths_are_records(session: SparkSession, folder: Path) -> None:
+    (folder / "more").mkdir()
+    (folder / "more" / "b.csv").write_text("id,name,at\n4,Bo,2026-11-22T03:00:00Z\n", "utf-8")
+    source = SOURCE.replace('"{folder}/in"', '["{folder}/in", "{folder}/more"]')
+    run(session, folder, source + RECORD + TARGET)
+    assert sorted(row["key"] for row in rows_of(folder)) == [b"1", b"2", b"3", b"4"]
+
+
 def test_a_query_without_a_source(session: SparkSession, folder: Path) -> None:
     source = "[source]\nsql = \"SELECT 'v' AS name, 7 AS id, current_timestamp() AS at\"\n"
     assert run(session, folder, source + RECORD + TARGET)["rows"] == 1
