@@ -205,7 +205,7 @@ def main() -> int:
         help="measure anew what tests reach; with paths, of these in addition",
     )
     arguments = parser.parse_args()
-    if arguments.measure is not None or not (FOLDER / "reach-gw0.npy").exists():
+    if arguments.measure is not None or not list(FOLDER.glob("reach-*.npy")):
         measure(arguments.measure or ())
     files = [path for path in source_files() if arguments.only in str(path)]
     reach = read_reach()

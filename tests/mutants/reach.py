@@ -2,8 +2,8 @@
 
 A suite is the block of a function, branch, loop or handler. The plugin puts a mark at the start of
 each suite of the packages when they are imported; a test reaches those whose mark it sets. That
-costs a run little, where a tracer of lines makes it many times slower. Workers of xdist write files
-of their own. Processes that tests start are not measured.
+costs a run little, where a tracer of lines makes it many times slower. Each process writes a file of
+its own; those that tests start are not measured.
 """
 
 from __future__ import annotations
@@ -146,8 +146,7 @@ class _Measurement:
     """Notes the marks of each test that this process runs."""
 
     def __init__(self, marks: bytearray) -> None:
-        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-        self._path = FOLDER / f"reach-{worker}"
+        self._path = FOLDER / f"reach-{os.getpid()}"
         self._marks = marks
         self._seconds: dict[str, float] = {}
         self._reached: dict[str, NDArray[np.uint8]] = {}
