@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _OWNERS = (
     *("checks.repair", "recovery.extract", "recovery.first_aid", "recovery.merge"),
     *("recovery.adopt_cluster", "recovery.adoption_steps", "recovery.cluster_places"),
-    *("recovery.running_plan", "writing.new_log_directory"),
+    *("recovery.partwise_directory", "recovery.running_plan", "writing.new_log_directory"),
 )
 
 

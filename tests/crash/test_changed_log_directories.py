@@ -78,6 +78,38 @@ def test_adopted_topics_are_all_there_or_none_is(
     assert outcomes == {False, True}
 
 
+@pytest.mark.parametrize("undo", [False, True])
+@pytest.mark.parametrize("kind", CRASHES)
+def test_what_ends_an_adoption_may_be_cut_short_as_well(
+    tmp_path: Path,
+    recorded: RecordingIO,
+    some_of: SomeOf,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    *,
+    undo: bool,
+) -> None:
+    root, begun = tmp_path / "recorded", tmp_path / "begun"
+    old(root / "old")
+    new = formatted(root / "new")
+    before = left_in(new)
+    shutil.copytree(root, begun)
+    pylog.adopt(root / "old", into=new)
+    whole = left_in(new)
+    moved = next(n for n, step in enumerate(recorded.summary) if step.endswith(" new/t-0"))
+    [_] = crashes(recorded, root, begun, "process death", [moved + 1])
+    begun = begun.rename(tmp_path / "not begun").with_name("begun")
+    shutil.copytree(root, begun)
+    recorded.operations.clear()
+    assert end_adoption([new], undo=undo) is not undo
+    monkeypatch.undo()
+    points = some_of(range(len(recorded.operations) + 1), one_in=2)
+    for steps in crashes(recorded, root, begun, kind, points):
+        if (new / ADOPTION).exists():
+            assert end_adoption([new], undo=undo) is not undo, steps
+        assert left_in(new) == (before if undo else whole), steps
+
+
 @pytest.mark.parametrize("kind", CRASHES)
 def test_an_erasure_loses_no_other_record_and_is_ended_by_the_next_one(
     tmp_path: Path,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.jobs import extract, merge
+from pylog.jobs import PartwiseDirectory, extract, merge
 from pylog.recovery.adoption_target import ADOPTION
 from pylog.writing.new_log_directory import UNFINISHED
 from tests.crash.test_splitting import CRASHES
@@ -27,6 +27,7 @@ from tests.support.log_files import (
 )
 from tests.support.metadata_log import TOPIC_ID_TEXT, topic_record, write_metadata_log
 from tests.unit.recovery.test_adopt_cluster import disks
+from tests.unit.recovery.test_partwise_directory import extract_all
 from tests.unit.recovery.test_running_plan import running
 
 if TYPE_CHECKING:
@@ -65,10 +66,16 @@ def sources(root: Path) -> None:
     running(root / "running", 7)
 
 
+def extract_in_parts(root: Path, to: Path) -> None:
+    with PartwiseDirectory(to) as parts:
+        extract_all(root / "other", parts)
+
+
 MAKERS: dict[str, Callable[[Path, Path], object]] = {
     "merge": lambda root, to: merge(root / "one", root / "other", to=to),
     "extract": lambda root, to: extract(root / "other", to=to),
     "extract --exact": lambda root, to: extract(root / "other", to=to, start=2, end=13, exact=True),
+    "extract in parts": extract_in_parts,
     "doctor --repair-to": lambda root, to: pylog.repair_copy(root / "other", to),
     "adopt": lambda root, to: pylog.jobs.plan_for_running(
         root / "old", running=root / "running", into=to

@@ -92,9 +92,13 @@ def begun_in(log_directories: Sequence[str]) -> list[str]:
 
 
 def remove_mark(io: DurableIO, log_directory: str) -> None:
-    """Remove the mark of an adoption, which is there as a whole or not at all."""
+    """Remove the mark of an adoption, which is there as a whole or not at all.
+
+    What was done beside it is on the disk before.
+    """
     mark = join(log_directory, ADOPTION)
     if os.path.isdir(mark):  # noqa: PTH112 - kept as text
+        io.sync_directory(log_directory)
         io.replace(mark, join(log_directory, log_delete_directory_name(_MARK, uuid.uuid4())))
         io.sync_directory(log_directory)
     for name in os.listdir(log_directory):  # noqa: PTH208 - kept as text
