@@ -198,15 +198,15 @@ def write_repaired_copy(  # noqa: PLR0913 - what `repair_copy` has
         if each not in metadata
     ]
     _ensure_each_once(copies, nodes)
-    ensure_space(
-        (space_of_copy(place, each.check.view, each.size_bytes) for each in copies),
-        "a repaired copy",
-    )
     io = DurableIO()
     repaired: list[RepairedPartition] = []
     left_out = list(unreadable)
     targets = _targets(place, nodes, is_one=len(paths) == 1)
     with new_log_directory(place) as unfinished:
+        ensure_space(
+            (space_of_copy(place, each.check.view, each.size_bytes) for each in copies),
+            "a repaired copy",
+        )
         made = {each: f"{unfinished}{each.removeprefix(place)}" for each in targets.values()}
         for target, place_now in made.items():
             here = [each for each in copies if targets[each.log_directory] == target]
@@ -223,6 +223,8 @@ def write_repaired_copy(  # noqa: PLR0913 - what `repair_copy` has
                 repaired.append(_copied_as_it_is(each, target))
             else:
                 left_out.append(each.view.topic_partition)
+        for place_now in made.values():
+            io.sync_directory(place_now)
     report = doctor(
         *dict.fromkeys(targets.values()),
         threads=threads,

@@ -7,40 +7,44 @@ step  what is done                                  a crash after it
       ``.pylog-unfinished``                         directory with any other directory
 2     the log directory is made in that, and        the same
       closed in order
-3     what it has is moved up, the marker of a      the same
-      clean stop last
-4     ``.pylog-unfinished`` is removed              it is done
+3     ``.pylog-moved`` is written, which names all  the same
+      of it
+4     it is moved up, the marker of a clean stop    the same
+      last
+5     ``.pylog-unfinished`` is removed              it is done; brokers ignore a file
+6     ``.pylog-moved`` is removed                   it is done
 ===== ============================================= =============================================
 
-The next call for the same place removes what an interrupted one has left, and begins anew.
+The place is locked meanwhile. The next call for it removes what an interrupted one has left, and
+begins anew; it is refused where something else is there.
 
 Source: LogManager.loadLogs, UnifiedLog.parseTopicPartitionName (Kafka 4.3).
 """
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
-from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
+from pylog.errors import (
+    CorruptCheckpointError,
+    KafkaStorageError,
+    LogDirectoryError,
+    SegmentVanishedError,
+)
 from pylog.files import disk
-from pylog.files.directory_lock import LOCK_FILE, ensure_not_in_use
-from pylog.files.durable_io import DurableIO
+from pylog.files.directory_lock import LOCK_FILE, DirectoryLock, ensure_not_in_use
+from pylog.files.durable_io import TEMPORARY_SUFFIX, DurableIO
 from pylog.files.file_names import (
     CLEAN_SHUTDOWN,
     META_PROPERTIES,
-    ONLY_REPLICA,
-    find_partition_directory_name,
 )
 from pylog.files.meta_properties import read_meta_properties
-from pylog.files.owned_directories import (
-    FILES_OF_LOG_DIRECTORIES,
-    local_location,
-    writable_log_directory,
-)
+from pylog.files.owned_directories import local_location, writable_log_directory
 from pylog.files.storage import open_file
 from pylog.locations import is_remote, join, parent_of, parse_location, printable_location
 
@@ -49,6 +53,8 @@ if TYPE_CHECKING:
 
 UNFINISHED = ".pylog-unfinished"
 """What is being made: the name of a directory in its place, or the end of one beside it."""
+MOVED = ".pylog-moved"
+_OF_MOVE = (MOVED, f"{MOVED}{TEMPORARY_SUFFIX}")
 
 
 def ensure_new(
@@ -58,19 +64,13 @@ def ensure_new(
     what: str = "the copy",
 ) -> str:
     """Return a local path at which ``what`` can be made: empty, absent, or unfinished."""
-    place = local_location(to)
-    unfinished = join(place, UNFINISHED)
-    if disk.lexists(unfinished):
-        ensure_not_in_use(unfinished)
+    place = local_location(to).rstrip("/")
+    names = _names_in(place)
+    if UNFINISHED in names or names == {LOCK_FILE}:  # which a call that was killed has left
+        ensure_not_in_use(place)
+        _ensure_nothing_else(place)
         for path in apart_from:
             ensure_apart(place, os.fspath(path))
-        strange = [each for each in os.listdir(place) if not _is_ours(each)]  # noqa: PTH208
-        if strange:
-            reason = (
-                f"an interrupted call has left {UNFINISHED} here, and {strange[0]} is not from it: "
-                "move that away, or give another directory"
-            )
-            raise LogDirectoryError(reason, place)
         return place
     return ensure_empty(to, apart_from=apart_from, what=what)
 
@@ -104,33 +104,65 @@ def ensure_apart(target: str, source: str) -> None:
         raise LogDirectoryError(reason, target)
 
 
-def _is_ours(name: str) -> bool:
-    known = {UNFINISHED, LOCK_FILE, ONLY_REPLICA, TOPIC_CONFIGS, *FILES_OF_LOG_DIRECTORIES}
-    return name in known or find_partition_directory_name(name) is not None
+def _names_in(place: str) -> set[str]:
+    return set(os.listdir(place)) if os.path.isdir(place) else set()  # noqa: PTH112, PTH208
+
+
+def _ensure_nothing_else(place: str) -> None:
+    """Refuse what no interrupted call has left, which would be removed."""
+    others = _names_in(place) - {LOCK_FILE}
+    is_unfinished = UNFINISHED in others
+    if is_unfinished:
+        others -= {UNFINISHED, *_OF_MOVE}
+        with suppress(FileNotFoundError, ValueError):
+            others -= set(json.loads(Path(place, MOVED).read_bytes()))
+    other = min(others, default=None)
+    if other is not None and is_unfinished:
+        reason = (
+            f"an interrupted call has left {UNFINISHED} here, and {other} is not from it: move "
+            "that away, or give another directory"
+        )
+        raise LogDirectoryError(reason, place)
+    if other is not None:
+        reason = f"directory has {other} by now: give a new one, or an empty one"
+        raise LogDirectoryError(reason, place)
 
 
 @contextmanager
 def new_log_directory(place: str) -> Iterator[str]:
     """Give the path at which to make a log directory, which is at `place` once the block ends.
 
-    ``place`` is from `ensure_new`. An error in the block leaves nothing there.
+    ``place`` is from `ensure_new`, which may have been called long before. An error in the block
+    leaves nothing there.
     """
     io = DurableIO()
     is_new = io.make_directory(place, exist_ok=True)
     if is_new:
         io.sync_directory(parent_of(place) or os.curdir)
-    remove_all(io, place)
-    unfinished = join(place, UNFINISHED)
-    io.make_directory(unfinished)
-    io.sync_directory(place)
     try:
-        yield unfinished
-    except BaseException:  # Ctrl-C among them
-        remove_all(io, place)
+        with DirectoryLock(place):
+            _ensure_nothing_else(place)
+            _clear(io, place)
+            try:
+                unfinished = join(place, UNFINISHED)
+                io.make_directory(unfinished)
+                io.sync_directory(place)
+                yield unfinished
+            except BaseException:  # Ctrl-C among them
+                _clear(io, place)
+                raise
+            _move_up(io, place)
+    except BaseException:
         if is_new:
-            io.remove_directory(place)
+            with suppress(KafkaStorageError):  # somebody else has put something there
+                io.remove_directory(place)
         raise
-    names = sorted(os.listdir(unfinished), key=lambda each: each == CLEAN_SHUTDOWN)  # noqa: PTH208
+
+
+def _move_up(io: DurableIO, place: str) -> None:
+    unfinished, moved = join(place, UNFINISHED), join(place, MOVED)
+    names = sorted(_names_in(unfinished), key=lambda each: each == CLEAN_SHUTDOWN)
+    io.write_atomically(moved, json.dumps(names).encode())
     for name in names:
         if name == CLEAN_SHUTDOWN:
             io.sync_directory(place)
@@ -138,18 +170,29 @@ def new_log_directory(place: str) -> Iterator[str]:
     io.sync_directory(place)
     io.remove_directory(unfinished)
     io.sync_directory(place)
+    io.remove(moved)
+    io.sync_directory(place)
+
+
+def _clear(io: DurableIO, place: str) -> None:
+    """Remove what is in a place but its lock; the sign that it is unfinished last."""
+    last = (*_OF_MOVE, UNFINISHED)
+    for name in sorted(_names_in(place) - {LOCK_FILE}, key=lambda each: (each in last, each)):
+        _remove(io, join(place, name))
 
 
 def remove_all(io: DurableIO, directory: str) -> None:
-    """Remove what is in a directory; the sign that it is unfinished last."""
-    names = sorted(os.listdir(directory), key=lambda each: each == UNFINISHED)  # noqa: PTH208
-    for name in names:
-        path = join(directory, name)
-        if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
-            remove_all(io, path)
-            io.remove_directory(path)
-        else:
-            io.remove(path)
+    """Remove what is in a directory."""
+    for name in sorted(os.listdir(directory)):  # noqa: PTH208 - kept as text
+        _remove(io, join(directory, name))
+
+
+def _remove(io: DurableIO, path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+        remove_all(io, path)
+        io.remove_directory(path)
+    else:
+        io.remove(path)
 
 
 def copy_identity(source: str, target: str, topics: Iterable[str]) -> None:

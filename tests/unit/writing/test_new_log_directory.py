@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.errors import KafkaStorageError, LogDirectoryError, UnexpectedFileError
+from pylog.errors import (
+    KafkaStorageError,
+    LogDirectoryError,
+    LogLockedError,
+    UnexpectedFileError,
+)
 from pylog.jobs import extract
-from pylog.writing.new_log_directory import UNFINISHED, ensure_new, new_log_directory
+from pylog.writing.new_log_directory import MOVED, UNFINISHED, ensure_new, new_log_directory
 from tests.support.killed_program import crashed_at
 from tests.support.log_files import tree
 
@@ -56,11 +61,41 @@ def test_what_was_left_is_replaced_unless_something_else_is_there(tmp_path: Path
     (place / UNFINISHED / "orders-0").mkdir(parents=True)
     (place / "orders-1").mkdir()
     (place / "orders-1" / "file").touch()
+    (place / MOVED).write_text('["orders-0", "orders-1"]')
+    (place / ".lock").touch()
     make(place, "a")
     assert tree(place).keys() == {"a"}
     (place / UNFINISHED).mkdir()
     with pytest.raises(LogDirectoryError, match="a is not from it"):
-        ensure_new(place)
+        ensure_new(f"{place}/")
+
+
+def test_a_result_on_which_a_broker_may_have_run_is_not_replaced(tmp_path: Path) -> None:
+    """Of a call that was killed at its end only the list of names is left."""
+    make(tmp_path / "new", "a")
+    (tmp_path / "new" / MOVED).write_text('["a"]')
+    with pytest.raises(LogDirectoryError, match="directory is not empty"):
+        ensure_new(tmp_path / "new")
+
+
+@pytest.mark.parametrize("name", ["orders-0", "backup-2024", "a.txt"])
+def test_what_somebody_has_put_there_meanwhile_stays(tmp_path: Path, name: str) -> None:
+    place = Path(ensure_new(tmp_path / "new"))
+    (place / name).mkdir(parents=True)
+    with pytest.raises(LogDirectoryError, match=f"directory has {name} by now"):
+        new_log_directory(str(place)).__enter__()
+    assert (place / name).is_dir()
+
+
+def test_two_calls_do_not_work_at_one_place(tmp_path: Path) -> None:
+    place = ensure_new(tmp_path / "new")
+    with new_log_directory(place) as unfinished:
+        Path(unfinished, "a").touch()
+        with pytest.raises(LogLockedError):
+            ensure_new(place)
+        with pytest.raises(LogLockedError):
+            new_log_directory(place).__enter__()
+    assert tree(tmp_path / "new").keys() == {"a"}
 
 
 def test_a_call_that_crashes_at_any_step_leaves_what_no_broker_takes_for_whole(
@@ -88,6 +123,7 @@ def test_a_call_that_crashes_at_any_step_leaves_what_no_broker_takes_for_whole(
             crashed_at(step % 40, extracting)
         else:
             seen["whole"] += 1
+            (place / MOVED).unlink(missing_ok=True)  # which a broker ignores
             assert tree(place) == expected, step
         if not place.exists() or tree(place) != expected:
             extracting()
