@@ -23,7 +23,7 @@ def add_options(
             settings["action"] = "store_true"
         else:
             settings["metavar"] = each.metavar
-            if each.metavar in ("N", "ID"):
+            if each.is_number:
                 settings["type"] = _whole_number
         if each.is_repeated:
             settings |= {"action": "append", "default": []}

@@ -14,10 +14,11 @@ from tests.crash.test_splitting import CRASHES
 from tests.support.adopted_disks import formatted, left_in, old
 from tests.support.crash_replay import replay
 from tests.support.reading import scanned
+from tests.unit.recovery.test_adopt_cluster import disks
 from tests.unit.recovery.test_erase import MINE, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from tests.conftest import SomeOf
@@ -46,23 +47,34 @@ def crashes(
         yield recorded.summary[:done][-3:]
 
 
+WAYS: dict[str, Callable[[Path, Path], object]] = {
+    "adopt": lambda root, new: pylog.adopt(root / "old", into=new),
+    "adopt --as-cluster": lambda root, new: pylog.jobs.adopt_cluster(
+        *sorted((root / "cluster").iterdir()), into=new, nodes=[2], endpoints={2: "host:9093"}
+    ),
+}
+
+
 @pytest.mark.parametrize("undo", [False, True])
 @pytest.mark.parametrize("kind", CRASHES)
+@pytest.mark.parametrize("way", WAYS)
 def test_adopted_topics_are_all_there_or_none_is(
     tmp_path: Path,
     recorded: RecordingIO,
     some_of: SomeOf,
     monkeypatch: pytest.MonkeyPatch,
+    way: str,
     kind: str,
     *,
     undo: bool,
 ) -> None:
     root, begun = tmp_path / "recorded", tmp_path / "begun"
     old(root / "old")
-    new = formatted(root / "new")
+    disks(root / "cluster")
+    new = formatted(root / "new", 2)
     before = left_in(new)
     shutil.copytree(root, begun)
-    pylog.adopt(root / "old", into=new)
+    WAYS[way](root, new)
     whole = left_in(new)
     monkeypatch.undo()
     points = some_of(range(len(recorded.operations) + 1), one_in=5)

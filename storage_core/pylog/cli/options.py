@@ -527,7 +527,10 @@ def _passed_on(option: pylog.jobs.CleanupOption) -> Decorator:
         return click.option(*names, type=choice, default=option.choices[0], help=option.help)
     if option.metavar is None:
         return flag(*names, help=option.help)
-    return number(*names, metavar=option.metavar, multiple=option.is_repeated, help=option.help)
+    attributes: dict[str, Any] = {"metavar": option.metavar, "multiple": option.is_repeated}
+    if option.is_number:
+        return number(*names, **attributes, help=option.help)
+    return click.option(*names, **attributes, help=option.help)
 
 
 def new_directory(table: Mapping[str, pylog.jobs.CleanupOption]) -> Decorator:

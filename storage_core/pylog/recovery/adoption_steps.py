@@ -262,6 +262,8 @@ class Adoption:
             self._remove_written(what.path)
             if not os.listdir(directory):  # noqa: PTH208 - kept as text
                 self._io.remove_directory(directory)
+                return
+            self._io.sync_directory(directory)
 
     def _remove_written(self, path: str) -> None:
         """Remove a file, and what a write of it has left that was interrupted."""

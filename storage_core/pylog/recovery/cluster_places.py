@@ -135,6 +135,8 @@ class ClusterPlaces:
                 self._io.write_atomically(join(mark, _MADE), b"")
             self._io.make_directory(join(mark, _BEFORE))
             self._io.make_directory(join(mark, _AFTER))
+            self._io.sync_directory(mark)
+            self._io.sync_directory(each)
             for name in sorted(_names_beside_mark(each), key=_is_no_identity):
                 self._io.replace(join(each, name), join(join(mark, _BEFORE), name))
             self._io.sync_directory(join(mark, _BEFORE))
@@ -186,6 +188,7 @@ class ClusterPlaces:
             if self._is_whole() and not os.path.exists(cleared):  # noqa: PTH110 - kept as text
                 for name in _names_beside_mark(each):
                     _remove(join(each, name))
+                self._io.sync_directory(each)
                 self._io.write_atomically(cleared, b"")
             for name in sorted(_names_in(before), key=_is_no_identity, reverse=True):
                 self._io.replace(join(before, name), join(each, name))

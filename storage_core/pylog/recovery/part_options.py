@@ -61,7 +61,7 @@ def merge_options() -> dict[str, CleanupOption]:
             "append-markers",
             None,
             "Append the marker of a transaction if only replicas whose history has ended have it.",
-            "appends_markers",
+            parameter="appends_markers",
         ),
         _DRY_RUN,
     )
@@ -105,21 +105,21 @@ def extract_options() -> dict[str, CleanupOption]:
             None,
             "Cut batches that the range starts or ends in: they are written anew, with the records "
             "of the range alone. Default: copy them whole.",
-            "exact",
+            parameter="exact",
         ),
         CleanupOption(
             "transactions",
             None,
             "Transactions that the end cuts: name them (default), copy up to their markers "
             "(include), or append an ABORT marker for each.",
-            "transactions",
+            parameter="transactions",
             choices=TRANSACTIONS,
         ),
         CleanupOption(
             "exclude-producer",
             "ID",
             "Leave out what the producer with this id has written; may be given several times.",
-            "exclude_producers",
+            parameter="exclude_producers",
             is_repeated=True,
         ),
         _DRY_RUN,
@@ -143,27 +143,27 @@ def diff_options() -> dict[str, CleanupOption]:
             "replicas: the same offsets, batch for batch. copies: other offsets, matched by key "
             "and value. compacted: the latest value of each key. auto: copies where the ids of the "
             "topics differ, compacted where a cleaner has been, else replicas.",
-            "mode",
+            parameter="mode",
             choices=DIFF_MODES,
         ),
         CleanupOption(
             "headers",
             None,
             "Compare only batch headers; no checksum is verified.",
-            "only_headers",
+            parameter="only_headers",
         ),
         CleanupOption(
             "committed",
             None,
             "Compare replicas only up to the lower of their high watermarks, and of compacted logs "
             "keys without a later record: a follower may lag.",
-            "only_committed",
+            parameter="only_committed",
         ),
         CleanupOption(
             "isolation",
             None,
             "Which records of copies and compacted logs count.",
-            "isolation",
+            parameter="isolation",
             choices=("read_uncommitted", "read_committed"),
         ),
     )

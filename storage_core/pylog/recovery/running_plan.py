@@ -284,7 +284,7 @@ class _RunningPlan:
                 directory = each.source.view.directory.log_directory
                 together.setdefault(directory, []).append(each)
             for number, group in enumerate(together.values()):
-                copy = join(working, f"copy-{number}")
+                copy = join(working, f"copy.{number}")  # no partition's name
                 self._write_group(io, group, copy, working, threads, progress)
 
     def _write_group(

@@ -63,21 +63,26 @@ class CleanupOption(NamedTuple):
         choices.
     help
         What it does, in whole sentences.
-    parameter
-        The argument of the library's function that gets its value as it is; None where a command or
-        a job makes something else of it.
     choices
         The values that it may have, the default first; any if there are none.
     is_repeated
         Whether it may be given several times.
+    parameter
+        The argument of the library's function that gets its value as it is; None where a command or
+        a job makes something else of it.
     """
 
     name: str
     metavar: str | None
     help: str
-    parameter: str | None = None
     choices: tuple[str, ...] = ()
     is_repeated: bool = False
+    parameter: str | None = None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its value is a whole number."""
+        return self.metavar in ("N", "ID")
 
 
 def cleanup_options(
@@ -130,7 +135,7 @@ def cleanup_options(
             "Up to where records count as replicated. checkpoint: as on a broker, by "
             "replication-offset-checkpoint, and up to the log's end where this node is the only "
             "replica. log-end: all of them; for a directory whose cluster is gone.",
-            "high_watermark",
+            parameter="high_watermark",
             choices=HIGH_WATERMARKS,
         ),
         CleanupOption(
@@ -138,9 +143,11 @@ def cleanup_options(
             None,
             "Recover damaged logs as a broker does, which drops intact records after the damage. "
             "Without this, such a log stays as it is.",
-            "recover_as_broker",
+            parameter="recover_as_broker",
         ),
-        CleanupOption("once", None, once, "once"),
-        CleanupOption("dry-run", None, "Print what would be done, and change nothing.", "dry_run"),
+        CleanupOption("once", None, once, parameter="once"),
+        CleanupOption(
+            "dry-run", None, "Print what would be done, and change nothing.", parameter="dry_run"
+        ),
     )
     return {each.name: each for each in options}

@@ -13,9 +13,9 @@ OPTIONS = {
     each.name: each
     for each in (
         CleanupOption("to", "DIR", "Where to."),
-        CleanupOption("only-new", None, "At most 5% of all.", "takes_new"),
-        CleanupOption("level", None, "How much.", "level", choices=("low", "high")),
-        CleanupOption("producer", "ID", "Of these.", "producers", is_repeated=True),
+        CleanupOption("only-new", None, "At most 5% of all.", parameter="takes_new"),
+        CleanupOption("level", None, "How much.", ("low", "high"), parameter="level"),
+        CleanupOption("producer", "ID", "Of these.", is_repeated=True, parameter="producers"),
         CleanupOption("name", "TEXT", "So called.", is_repeated=True),
     )
 }

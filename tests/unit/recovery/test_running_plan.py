@@ -39,6 +39,18 @@ def running(directory: Path, *replicas: int, partitions: int = 1, records: bool 
     return target
 
 
+def test_a_topic_may_be_called_copy(tmp_path: Path) -> None:
+    """The copies from which the result is made lie beside it meanwhile."""
+    source = old(tmp_path / "old")
+    (source / "t-0").rename(source / "copy-0")
+    partition = partition_record(0, 7, (7,)).replace(bytes(range(16)), NEW_ID)
+    target = run(tmp_path / "new", [topic_record("copy", NEW_ID), partition])
+    (target / "copy-0").mkdir()
+    (target / "copy-0" / f"{0:020d}.log").touch()
+    pylog.jobs.plan_for_running(source, running=target, into=tmp_path / "ready")
+    assert pylog.scan(tmp_path / "ready" / "copy-0").count() == 10
+
+
 def test_batches_get_the_epoch_and_ids_of_the_running_cluster(tmp_path: Path) -> None:
     source, target = old(tmp_path / "old", epochs=(3, 5)), running(tmp_path / "new", 7)
     before = tree(source), tree(target)
