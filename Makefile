@@ -4,8 +4,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Processes of tests: one more than the least number of cores, since many tests wait for something.
+# Processes of tests: more than the least number of cores, since many tests wait for something; those
+# without Spark or a broker most.
 JOBS ?= 3
+SMALL_JOBS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export SPARK_CONF_DIR := $(CURDIR)/spark-conf
 # Containers often say that no bytecode is written; each process that a test starts would compile all.
@@ -35,14 +37,14 @@ notebooks: $(VENV)/.dev ## Run the notebooks; write them as HTML to build/notebo
 	@cd notebooks && ../$(BIN)/python -m nbconvert --to html --execute --output-dir ../build/notebooks *.ipynb
 
 test: $(VENV)/.dev ## The tests that every change has to pass
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not spark and not broker" $(CHOSEN)
+	@$(BIN)/python -m pytest -n $(SMALL_JOBS) --dist worksteal -m "not spark and not broker" $(CHOSEN)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "spark or broker" $(CHOSEN)
 
 test-all: ## Every case, older brokers and kills; in parts: make test-all PART=1/8
 	@$(MAKE) --no-print-directory test CHOSEN="--all $(addprefix --part ,$(PART))"
 
 test-fast: $(VENV)/.dev ## Of make test, what needs neither Spark nor a broker and is quick
-	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not spark and not broker and not slow"
+	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n $(SMALL_JOBS) --dist worksteal -m "not spark and not broker and not slow"
 
 test-spark-versions: $(VENV)/.dev ## The Spark tests with the newest 4.0, 4.1, 4.2 and 4.3
 	@$(BIN)/python -m tests.spark_versions $(SPARKS)

@@ -125,8 +125,9 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         A log directory, or a topic-partition directory. It is not changed, and no broker should be
         working on it. Or several of them: the log directories of a node.
     to
-        The log directory to be made: it does not exist, or is empty. Of several paths, the
-        directory in which one is made for each of them, under the name that it has there.
+        The log directory to be made: it does not exist, or is empty; what an interrupted call has
+        left there is replaced. Of several paths, the directory in which one is made for each of
+        them, under the name that it has there.
     topics, partitions
         As of `doctor`.
     threads, progress, max_decompressed_bytes
@@ -145,6 +146,8 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         ``.log`` file that cannot be opened.
     KafkaStorageError
         The copy could not be written; nothing is left of it.
+    LogLockedError
+        Another call, or a broker, works on ``to``.
     SegmentVanishedError
         The source has changed meanwhile.
 

@@ -97,13 +97,17 @@ def _message(entry: _Fields, scope: str, syntax: _Syntax, depth: int) -> ProtoMe
     if depth > _MOST_DEPTH:
         raise ValueError(f"the schema has messages deeper than {_MOST_DEPTH} in each other")
     oneofs = [each.text(1) for each in entry.messages(8)]
-    return ProtoMessage(
-        name,
-        [_field(each, oneofs, syntax) for each in entry.messages(2)],
-        [_message(each, name, syntax, depth + 1) for each in entry.messages(3)],
-        [_enum(each, name, syntax) for each in entry.messages(4)],
-        is_map_entry=any(options.integer(7) for options in entry.messages(7)),
-    )
+    nested = [_message(each, name, syntax, depth + 1) for each in entry.messages(3)]
+    is_map_entry = any(options.integer(7) for options in entry.messages(7))
+    # Maps and what they hold are never groups.
+    plain = syntax._replace(has_groups=False)
+    maps = {f".{each.name}" for each in nested if each.is_map_entry}
+    fields = [
+        _field(each, oneofs, plain if is_map_entry or each.text(6) in maps else syntax)
+        for each in entry.messages(2)
+    ]
+    enums = [_enum(each, name, syntax) for each in entry.messages(4)]
+    return ProtoMessage(name, fields, nested, enums, is_map_entry=is_map_entry)
 
 
 def _field(entry: _Fields, oneofs: list[str], syntax: _Syntax) -> ProtoField:

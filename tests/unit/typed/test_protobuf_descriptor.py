@@ -6,7 +6,7 @@ import base64
 import random
 
 import pytest
-from google.protobuf import descriptor_pb2
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from pylog.typed.protobuf_descriptor import read_descriptor
 from tests.unit.typed.confluent_values import CONFLUENT
@@ -57,6 +57,29 @@ def test_a_message_that_an_edition_encodes_as_a_group_is_refused(
             read_descriptor(file.SerializeToString())
     else:
         assert len(read_descriptor(file.SerializeToString()).messages[0].fields) == 2
+
+
+def test_a_map_is_never_a_group_nor_what_it_holds() -> None:
+    """So does Google's library encode it, which has the lengths of both in these bytes."""
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="m.proto", syntax="editions", edition=1000)
+    file.options.features.message_encoding = "DELIMITED"
+    file.message_type.add(name="V").field.add(name="x", number=1, type=kinds.TYPE_INT32)
+    message = file.message_type.add(name="M")
+    entry = message.nested_type.add(name="MapEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=kinds.TYPE_STRING)
+    entry.field.add(name="value", number=2, type=kinds.TYPE_MESSAGE, type_name=".V")
+    field = message.field.add(name="map", number=1, type=kinds.TYPE_MESSAGE)
+    field.type_name, field.label = ".M.MapEntry", kinds.LABEL_REPEATED
+    for each in (*entry.field, file.message_type[0].field[0]):
+        each.label = kinds.LABEL_OPTIONAL
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    made = message_factory.GetMessageClass(pool.FindMessageTypeByName("M"))()
+    made.map["k"].x = 7
+    assert made.SerializeToString() == b"\x0a\x07\x0a\x01k\x12\x02\x08\x07"
+    assert read_descriptor(file.SerializeToString()).messages[1].messages[0].is_map_entry
 
 
 def test_a_number_has_the_32_bits_that_googles_library_takes_of_it() -> None:
