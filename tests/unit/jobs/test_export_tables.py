@@ -495,17 +495,22 @@ def write_far(logs: Path, far_ms: int = FAR_MS) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "by"), [("delta", "date"), ("iceberg", "date"), ("iceberg", "topic")]
+    ("kind", "by", "far_ms"),
+    [
+        ("delta", "date", FAR_MS),
+        ("iceberg", "date", FAR_MS),
+        ("iceberg", "topic", 253_402_300_800_000),  # the first one of the year 10000
+    ],
 )
 def test_a_time_that_a_table_has_no_place_for_holds_up_no_other_partition(
-    session: SparkSession, tmp_path: Path, kind: str, by: str
+    session: SparkSession, tmp_path: Path, kind: str, by: str, far_ms: int
 ) -> None:
-    write_far(tmp_path / "logs")
+    write_far(tmp_path / "logs", far_ms)
     outcome = export.run(session, prepared(tmp_path / "logs", kind, "--partition-by", by))
     assert outcome.status == 1
     [damaged] = cast("list[dict[str, Any]]", outcome.summary["damagedPartitions"])
     assert (damaged["topic"], damaged["partition"]) == ("orders", 0)
-    assert damaged["error"].startswith(f"timestamp {FAR_MS} ms is not in the years 1 to 9999")
+    assert damaged["error"].startswith(f"timestamp {far_ms} ms is not in the years 1 to 9999")
     assert numbers(tmp_path, kind) == [9]
 
 
