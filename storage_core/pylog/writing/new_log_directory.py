@@ -114,7 +114,7 @@ def _ensure_nothing_else(place: str) -> None:
     is_unfinished = UNFINISHED in others
     if is_unfinished:
         others -= {UNFINISHED, *_OF_MOVE}
-        with suppress(FileNotFoundError, ValueError):
+        with suppress(FileNotFoundError, ValueError, TypeError):
             others -= set(json.loads(Path(place, MOVED).read_bytes()))
     other = min(others, default=None)
     if other is not None and is_unfinished:

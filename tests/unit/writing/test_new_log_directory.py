@@ -66,8 +66,10 @@ def test_what_was_left_is_replaced_unless_something_else_is_there(tmp_path: Path
     make(place, "a")
     assert tree(place).keys() == {"a"}
     (place / UNFINISHED).mkdir()
-    with pytest.raises(LogDirectoryError, match="a is not from it"):
-        ensure_new(f"{place}/")
+    for names in ("", "[[1]]", "7", '{"a'):
+        (place / MOVED).write_text(names)
+        with pytest.raises(LogDirectoryError, match="a is not from it"):
+            ensure_new(f"{place}/")
 
 
 def test_a_result_on_which_a_broker_may_have_run_is_not_replaced(tmp_path: Path) -> None:
