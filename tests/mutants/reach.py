@@ -3,7 +3,8 @@
 A suite is the block of a function, branch, loop or handler. The plugin puts a mark at the start of
 each suite of the packages when they are imported; a test reaches those whose mark it sets. That
 costs a run little, where a tracer of lines makes it many times slower. Each process writes a file
-of its own; those that tests start are not measured.
+of its own; those that tests start are not measured. Nor are tests of Spark: its workers would be
+given functions with marks, which they do not know.
 """
 
 from __future__ import annotations
