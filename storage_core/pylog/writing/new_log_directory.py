@@ -6,7 +6,7 @@ step  what is done                                  a crash after it
 1     the directory is made, and in it              no broker starts there, since it refuses a log
       ``.pylog-unfinished``                         directory with any other directory
 2     the log directory is made in that, and        the same
-      closed in order
+      has a clean shutdown
 3     ``.pylog-moved`` is written, which names all  the same
       of it
 4     it is moved up, the marker of a clean stop    the same
@@ -161,7 +161,7 @@ def new_log_directory(place: str) -> Iterator[str]:
 
 def _move_up(io: DurableIO, place: str) -> None:
     unfinished, moved = join(place, UNFINISHED), join(place, MOVED)
-    names = sorted(_names_in(unfinished), key=lambda each: each == CLEAN_SHUTDOWN)
+    names = sorted(_names_in(unfinished), key=lambda each: (each == CLEAN_SHUTDOWN, each))
     io.write_atomically(moved, json.dumps(names).encode())
     for name in names:
         if name == CLEAN_SHUTDOWN:
