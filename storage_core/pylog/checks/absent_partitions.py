@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptCheckpointError, LogDirectoryError
@@ -15,6 +15,7 @@ from pylog.files.file_names import (
     RECOVERY_POINT_CHECKPOINT,
     find_partition_directory_name,
 )
+from pylog.files.looks import lasting
 from pylog.findings import kinds
 from pylog.findings.finding import Effect, Finding, FindingKind, Severity
 from pylog.locations import join
@@ -33,7 +34,6 @@ LOADED = ("", FUTURE_DIR_SUFFIX)
 Held = tuple["Node", "TopicPartition"]
 """A node, and a partition that one of its log directories has."""
 _LISTED = 5
-PAUSE_SECONDS = 0.2
 RECORDED = (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT)
 """Checkpoints that have a line of each partition, and up to where it reached."""
 
@@ -45,13 +45,9 @@ def never_seen(
     for path, node in nodes.items():
         if path != node.disks.first or not node.disks.metas.keys() <= are_clean.keys():
             continue
-        absent = dict(_absent_by_metadata(node))
-        if absent and not all(
-            are_clean[each] for each in node.disks.metas
-        ):  # a broker may be making them
-            time.sleep(PAUSE_SECONDS)
-            now = dict(_absent_by_metadata(node.refreshed()))
-            absent = {each: found for each, found in absent.items() if each in now}
+        absent = _absent_by_metadata(node)
+        if not all(are_clean[each] for each in node.disks.metas):  # a broker may be making them
+            absent = lasting(absent, partial(_absent_now, node), node.disks.metas)
         for topic_partition, assignment in absent.items():
             place = assignment.path or path
             message = (
@@ -84,7 +80,11 @@ def unserved(node: Node, topic_partition: TopicPartition, place: str) -> Iterato
         yield each.kind.found(each.path, each.reason, own_effect=effect)
 
 
-def _absent_by_metadata(node: Node) -> Iterator[tuple[TopicPartition, Assignment]]:
+def _absent_now(node: Node) -> dict[TopicPartition, Assignment]:
+    return _absent_by_metadata(node.refreshed())
+
+
+def _absent_by_metadata(node: Node) -> dict[TopicPartition, Assignment]:
     names = [name for path in node.disks.metas for name in names_in(path)]
     found = [each for each in map(find_partition_directory_name, names) if each is not None]
     here = {each.topic_partition for each in found if each.state in LOADED}
@@ -95,11 +95,12 @@ def _absent_by_metadata(node: Node) -> Iterator[tuple[TopicPartition, Assignment
         for each, offset in offsets_in(path, name).items()
         if offset
     }
-    for topic_partition, assignment in node.assigned_partitions():
-        is_known = topic_partition in here or topic_partition in recorded
-        is_placed = assignment.place in (Place.GIVEN, Place.GONE)
-        if is_placed and not is_known:
-            yield topic_partition, assignment
+    known = here | recorded
+    return {
+        topic_partition: assignment
+        for topic_partition, assignment in node.assigned_partitions()
+        if assignment.place in (Place.GIVEN, Place.GONE) and topic_partition not in known
+    }
 
 
 def absent_partitions(
@@ -111,17 +112,15 @@ def absent_partitions(
     none. The cluster's metadata knows better than either.
     """
     ends = {each: recorded_offsets(path, each) for each in sorted(absent)}
-    missed = {
-        each for each, (_, end) in ends.items() if end and _is_missed(each, node, is_clean=is_clean)
-    }
-    if missed and not is_clean:  # a broker may be about to delete them
-        time.sleep(PAUSE_SECONDS)
-        now = node.refreshed()
-        missed = {each for each in missed if _is_missed(each, now, is_clean=is_clean)}
-    for each in sorted(missed):
-        yield gone(
-            kinds.ABSENT_PARTITION, join(path, str(each)), "the directory is missing", *ends[each]
+    reached = {each: offsets for each, offsets in ends.items() if offsets[1]}
+    missed = _missed(reached, node, is_clean=is_clean)
+    if not is_clean:  # a broker may be about to delete them
+        missed = lasting(
+            missed, lambda: _missed(reached, node.refreshed(), is_clean=is_clean), [path]
         )
+    for each, (start, end) in missed.items():
+        place = join(path, str(each))
+        yield gone(kinds.ABSENT_PARTITION, place, "the directory is missing", start, end)
     for name in RECORDED:
         offsets = offsets_in(path, name)
         others = [each for each in ends if each in offsets and each not in missed]
@@ -131,9 +130,16 @@ def absent_partitions(
             yield kinds.ABSENT_PARTITION.found(join(path, name), message, severity=Severity.INFO)
 
 
-def _is_missed(topic_partition: TopicPartition, node: Node, *, is_clean: bool) -> bool:
-    is_assigned = node.is_assigned(topic_partition)
-    return is_clean if is_assigned is None else is_assigned
+def _missed(
+    reached: dict[TopicPartition, tuple[int, int]], node: Node, *, is_clean: bool
+) -> dict[TopicPartition, tuple[int, int]]:
+    """Return those partitions without a directory that belong here."""
+    missed = {}
+    for each, offsets in reached.items():
+        is_assigned = node.is_assigned(each)
+        if is_clean if is_assigned is None else is_assigned:
+            missed[each] = offsets
+    return missed
 
 
 def gone(kind: FindingKind, path: str, what: str, start: int, end: int) -> Finding:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter, defaultdict
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.absent_partitions import (
     LOADED,
-    PAUSE_SECONDS,
     RECORDED,
     Held,
     absent_partitions,
@@ -43,6 +42,7 @@ from pylog.files.file_names import (
     find_segment_file_name,
 )
 from pylog.files.ledger import ensure_intact
+from pylog.files.looks import lasting
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import is_folder, list_directory
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from pylog.files.file_user import FileUser
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.storage import DirectoryEntry
+    from pylog.findings.finding import FindingKind
     from pylog.reading.log_directory import LogDirectory
     from pylog.writing.node import Node
     from pylog.writing.node_metadata import NodeProblem
@@ -248,15 +249,14 @@ def _empty_partitions(
     A broker loads it all the same, and ends if it cannot.
     """
     named_entries = [(find_partition_directory_name(entry.name), entry) for entry in entries]
-    empty = [
-        (found, entry)
+    empty = {
+        entry.path: (found, entry)
         for found, entry in named_entries
         if found is not None and is_folder(entry) and not _has_log(entry.path)
-    ]
-    if empty and not is_clean:  # a broker may have just made them
-        time.sleep(PAUSE_SECONDS)
-        empty = [each for each in empty if not _has_log(each[1].path)]
-    for found, entry in empty:
+    }
+    if not is_clean:  # a broker may have just made them
+        empty = lasting(empty, lambda: [each for each in empty if not _has_log(each)], [path])
+    for found, entry in empty.values():
         if found.topic_partition == CLUSTER_METADATA:
             message = "the log of the cluster's metadata is gone"
             yield kinds.MISSING_METADATA_LOG.found(entry.path, message)
@@ -297,28 +297,27 @@ def node_findings(
     Strays are looked at again: a live broker makes a partition's directory before the file in it,
     and topics while the metadata is read.
     """
-    found = list(_node_findings(views, nodes))
-    if any(each.kind == kinds.STRAY_PARTITION for _, each in found):
-        time.sleep(PAUSE_SECONDS)
-        again = nodes_of(nodes, next(iter(nodes.values())).kafka_version)
-        still = {
-            (view.directory.path, each.kind)
-            for view, each in _node_findings([view for view, _ in found], again)
-        }
-        found = [each for each in found if (each[0].directory.path, each[1].kind) in still]
-    yield from found
+    found = _node_findings(views, nodes)
+    if any(kind == kinds.STRAY_PARTITION for _, kind in found):
+        places = [view for [(view, _), *_] in found.values()]
+        version = next(iter(nodes.values())).kafka_version
+        found = lasting(found, lambda: _node_findings(places, nodes_of(nodes, version)), nodes)
+    yield from chain.from_iterable(found.values())
 
 
 def _node_findings(
     views: Iterable[LogView], nodes: Mapping[str, Node]
-) -> Iterator[tuple[LogView, Finding]]:
+) -> dict[tuple[str, FindingKind], list[tuple[LogView, Finding]]]:
+    """Return findings by their place and kind."""
+    found: dict[tuple[str, FindingKind], list[tuple[LogView, Finding]]] = {}
     for view in views:
         place = view.directory
         if place.state not in LOADED:
             continue
         for each in nodes[place.log_directory].problems(view.topic_partition, place.path):
             [finding] = with_own_limits([_of_node(each)])
-            yield view, finding
+            found.setdefault((place.path, finding.kind), []).append((view, finding))
+    return found
 
 
 def _of_node(problem: NodeProblem) -> Finding:

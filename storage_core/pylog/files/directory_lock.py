@@ -18,13 +18,15 @@ import os
 import struct
 import sys
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from pylog.errors import KafkaStorageError, LogLockedError
+from pylog.errors import KafkaStorageError, LogLockedError, UnreadableFileError
 from pylog.files import disk
-from pylog.files.system_calls import open_regular_file_to_write
+from pylog.files.system_calls import ensure_regular, open_regular_file_to_write
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
 LOCK_FILE = ".lock"
@@ -135,11 +137,24 @@ class DirectoryLock:
                 raise
             os.close(descriptor)
 
+    @contextmanager
+    def _open_to_look(self) -> Iterator[int]:
+        """Give a descriptor of the file; to close it gives back what was locked through it."""
+        status = os.stat(self.directory)  # noqa: PTH116 - kept as text
+        self._ensure_not_held_here((status.st_dev, status.st_ino))
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(self.path, flags)
+        try:
+            ensure_regular(os.fstat(descriptor), self.path)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
     def _lock(self, descriptor: int, kind: int = fcntl.LOCK_EX) -> None:
         try:
             fcntl.lockf(descriptor, kind | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:
-            process_id = _find_holder(descriptor)
+            process_id = _find_holder(descriptor) or None
             who = "another process" if process_id is None else f"process {process_id}"
             reason = (
                 f"log directory is locked by {who}: stop it, or give another directory (deleting "
@@ -163,18 +178,26 @@ def ensure_not_in_use(directory: str) -> None:
     lock = DirectoryLock(directory)
     with _holders_guard:
         try:
-            status = os.stat(directory)  # noqa: PTH116 - kept as text
-            lock._ensure_not_held_here((status.st_dev, status.st_ino))
-            descriptor = os.open(lock.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with lock._open_to_look() as descriptor:
+                lock._lock(descriptor, fcntl.LOCK_SH)
         except FileNotFoundError:
             return
         except OSError as error:
             reason = f"I/O error, cannot tell who uses the log directory: {error.strerror}"
             raise KafkaStorageError(reason, lock.path, errno=error.errno) from error
+
+
+def is_in_use(directory: str) -> bool:
+    """Whether a process works on a log directory, as far as can be told without taking the lock."""
+    lock = DirectoryLock(directory)
+    with _holders_guard:
         try:
-            lock._lock(descriptor, fcntl.LOCK_SH)
-        finally:
-            os.close(descriptor)  # gives the lock back
+            with lock._open_to_look() as descriptor:
+                return _find_holder(descriptor) is not None
+        except LogLockedError:
+            return True
+        except (OSError, UnreadableFileError):
+            return False
 
 
 def _is_held(key: tuple[int, int], lock: DirectoryLock) -> bool:
@@ -182,7 +205,10 @@ def _is_held(key: tuple[int, int], lock: DirectoryLock) -> bool:
 
 
 def _find_holder(descriptor: int) -> int | None:
-    """Return the process that keeps the file locked; None if it is gone or unknown."""
+    """Return the process that keeps the file locked; 0 if it is none of this system's.
+
+    None if no process does, or none that can be known.
+    """
     if sys.platform != "linux" or sys.maxsize <= 2**32:
         return None
     question = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
@@ -191,4 +217,4 @@ def _find_holder(descriptor: int) -> int | None:
     except OSError:
         return None
     lock_type, _, _, _, process_id = _FLOCK.unpack(answer)
-    return process_id if lock_type != fcntl.F_UNLCK and process_id > 0 else None
+    return max(0, process_id) if lock_type != fcntl.F_UNLCK else None

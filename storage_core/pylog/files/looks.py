@@ -10,18 +10,25 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pylog.files import disk
+from pylog.files.directory_lock import is_in_use
 from pylog.files.file_names import LOG_FILE_SUFFIX
 from pylog.locations import is_remote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 MOST_LOOKS = 100
 LIVE_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Seconds between looks at a file that a broker seems to be writing just now."""
+DIRECTORY_PAUSES = (0.2, 0.2, 0.5, 1.0, 2.0)
+"""Seconds between looks at which partitions are in a log directory that a broker works on."""
+_ONE_PAUSE = DIRECTORY_PAUSES[:1]
 _MOST_AGE_SECONDS = 60.0
 
 
@@ -50,6 +57,25 @@ def live_pauses(path: str) -> Iterator[float]:
         or _age_seconds(log) < _MOST_AGE_SECONDS
     ):
         yield from LIVE_PAUSES
+
+
+def lasting(
+    found: dict[K, V], look: Callable[[], Container[K]], directories: Iterable[str]
+) -> dict[K, V]:
+    """Return what is found in log directories at each of several looks, as at the first one.
+
+    A broker makes and deletes partitions: their directories, the files in them and what the
+    cluster's metadata says of them do not change at one moment. A topic may just be made at one
+    look, and just be deleted at the next one.
+    """
+    pauses = DIRECTORY_PAUSES if found and any(map(is_in_use, directories)) else _ONE_PAUSE
+    for pause in pauses:
+        if not found:
+            break
+        time.sleep(pause)
+        now = look()
+        found = {each: what for each, what in found.items() if each in now}
+    return found
 
 
 def _age_seconds(path: str) -> float:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.errors import KafkaStorageError, LogLockedError
-from pylog.files.directory_lock import DirectoryLock
+from pylog.errors import KafkaStorageError, LogLockedError, UnreadableFileError
+from pylog.files.directory_lock import DirectoryLock, ensure_not_in_use, is_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ sys.stdin.readline()
 """
 OUR_LOCK = """
 import sys
-from pylog.files.directory_lock import DirectoryLock
+from pylog.files.directory_lock import DirectoryLock, ensure_not_in_use, is_in_use
 with DirectoryLock(sys.argv[1]):
     print("locked", flush=True)
     sys.stdin.readline()
@@ -38,7 +38,7 @@ with DirectoryLock(sys.argv[1]):
 TRY_LOCK = """
 import sys
 from pylog.errors import LogLockedError
-from pylog.files.directory_lock import DirectoryLock
+from pylog.files.directory_lock import DirectoryLock, ensure_not_in_use, is_in_use
 try:
     DirectoryLock(sys.argv[1]).try_lock()
 except LogLockedError as error:
@@ -218,7 +218,7 @@ def test_child_of_a_fork_neither_has_the_lock_nor_gives_it_back(tmp_path: Path) 
     program = """
 import os, sys
 from pylog.errors import LogLockedError
-from pylog.files.directory_lock import DirectoryLock
+from pylog.files.directory_lock import DirectoryLock, ensure_not_in_use, is_in_use
 lock = DirectoryLock(sys.argv[1])
 lock.try_lock()
 child = os.fork()
@@ -242,7 +242,7 @@ sys.stdin.readline()
 def test_child_of_a_fork_can_have_the_lock_once_its_parent_gave_it_back(tmp_path: Path) -> None:
     program = """
 import os, sys
-from pylog.files.directory_lock import DirectoryLock
+from pylog.files.directory_lock import DirectoryLock, ensure_not_in_use, is_in_use
 lock = DirectoryLock(sys.argv[1])
 lock.try_lock()
 reader, writer = os.pipe()
@@ -298,3 +298,29 @@ def test_file_that_cannot_be_deleted_is_an_error_but_the_lock_is_free(
         lock.unlock()
     assert not lock.is_locked
     assert try_from_another_process(tmp_path) == "free"
+
+
+@pytest.mark.parametrize("program", [SYSTEM_LOCK, OUR_LOCK], ids=["as a JVM", "ours"])
+def test_to_look_who_uses_a_directory_takes_nothing_and_gives_nothing_back(
+    tmp_path: Path, program: str
+) -> None:
+    assert not is_in_use(str(tmp_path))
+    with held_by_another_process(tmp_path, program):
+        assert is_in_use(str(tmp_path))
+        with pytest.raises(LogLockedError, match="locked by process"):
+            ensure_not_in_use(str(tmp_path))
+    assert not is_in_use(str(tmp_path))  # what was killed leaves the file, not the lock
+    ensure_not_in_use(str(tmp_path))
+    with DirectoryLock(tmp_path):
+        assert is_in_use(str(tmp_path))
+        with pytest.raises(LogLockedError, match="locked by this process"):
+            ensure_not_in_use(str(tmp_path))
+        assert try_from_another_process(tmp_path) == str(os.getpid())
+
+
+def test_what_is_no_lock_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".lock")
+    assert not is_in_use(str(tmp_path))
+    with pytest.raises(UnreadableFileError, match="not a regular file but a FIFO"):
+        ensure_not_in_use(str(tmp_path))
+    assert not is_in_use(str(tmp_path / "missing"))

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.errors import LogDirectoryError
-from pylog.files.looks import LIVE_PAUSES, MOST_LOOKS, Looks, live_pauses
+from pylog.files.directory_lock import DirectoryLock
+from pylog.files.looks import (
+    DIRECTORY_PAUSES,
+    LIVE_PAUSES,
+    MOST_LOOKS,
+    Looks,
+    lasting,
+    live_pauses,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,3 +57,37 @@ def test_only_what_has_just_changed_may_be_half_written(
             changed = time.time() - age
             os.utime(each, (changed, changed))
     assert tuple(live_pauses(str(path))) == (LIVE_PAUSES if may_be_half_written else ())
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the list that what would be waited comes into."""
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    return waited
+
+
+def test_what_each_look_misses_lasts_and_what_one_does_not_is_passing(
+    tmp_path: Path, pauses: list[float]
+) -> None:
+    looks = iter([{"gone-0", "made-0"}, {"gone-0", "made-0"}, {"gone-0", "new-0"}, {"gone-0"}])
+    found = {"gone-0": 1, "made-0": 2, "dropped-0": 3}
+    with DirectoryLock(tmp_path):  # as a broker has it
+        found = lasting(found, lambda: next(looks, {"gone-0"}), ["/missing", str(tmp_path)])
+    assert found == {"gone-0": 1}
+    assert tuple(pauses) == DIRECTORY_PAUSES
+
+
+@pytest.mark.parametrize(("found", "waited"), [({"gone-0": 1}, 1), ({}, 0)])
+def test_where_no_broker_works_one_further_look_is_enough(
+    tmp_path: Path, pauses: list[float], found: dict[str, int], waited: int
+) -> None:
+    (tmp_path / ".lock").touch()  # which one that was killed leaves
+    assert lasting(found, lambda: {"gone-0"}, [str(tmp_path)]) == found
+    assert len(pauses) == waited
+
+
+def test_nothing_is_waited_for_once_nothing_is_left(tmp_path: Path, pauses: list[float]) -> None:
+    with DirectoryLock(tmp_path):
+        assert lasting({"made-0": 1}, set, [str(tmp_path)]) == {}
+    assert len(pauses) == 1
