@@ -79,6 +79,10 @@ _DATA_SUFFIXES = (
     PRODUCER_SNAPSHOT_FILE_SUFFIX,
 )
 _STATE_SUFFIXES = (DELETED_FILE_SUFFIX, CLEANED_FILE_SUFFIX, SWAP_FILE_SUFFIX)
+_ENDINGS = {
+    suffix + state: (suffix, state) for suffix in _DATA_SUFFIXES for state in ("", *_STATE_SUFFIXES)
+}
+"""What may follow the offset in a name."""
 
 MAX_TOPIC_LENGTH = 249
 _MAX_DIRECTORY_LENGTH = 255
@@ -130,19 +134,12 @@ def file_name_prefix(offset: int) -> str:
 @lru_cache(maxsize=1 << 14)  # partitions have files of the same names
 def find_segment_file_name(name: str) -> SegmentFileName | None:
     """Return the parts of ``name``, or None if it does not name a segment file or a snapshot."""
-    state, stem = "", name
-    if name.endswith(_STATE_SUFFIXES):
-        stem, dot, rest = name.rpartition(".")
-        state = dot + rest
-    digits, dot, rest = stem.partition(".")
-    suffix = dot + rest
-    if suffix not in _DATA_SUFFIXES:
-        return None
+    digits, ending = name[:_OFFSET_DIGITS], _ENDINGS.get(name[_OFFSET_DIGITS:])
     # str.isdecimal alone would let other scripts' digits pass.
-    if len(digits) != _OFFSET_DIGITS or not (digits.isascii() and digits.isdecimal()):
+    if ending is None or not (digits.isascii() and digits.isdecimal()):
         return None
     base_offset = int(digits)
-    return SegmentFileName(base_offset, suffix, state) if base_offset <= _MAX_OFFSET else None
+    return SegmentFileName(base_offset, *ending) if base_offset <= _MAX_OFFSET else None
 
 
 def is_kafka_0_7_log(name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from pylog.errors import (
@@ -64,13 +65,21 @@ class SegmentListing:
             self.misnamed_logs.append(entry.name)
 
 
+_NO_SUFFIXES: frozenset[str] = frozenset()
+
+
+@cache  # segments have the same few sets, however many segments there are
+def _with_suffix(suffixes: frozenset[str], suffix: str) -> frozenset[str]:
+    return suffixes | {suffix}
+
+
 class _Names:
     """The files of one state (live, or ``.swap``) by base offset."""
 
     def __init__(self, directory: str, state: str) -> None:
         self._directory = directory
         self._state = state
-        self._suffixes: dict[int, set[str]] = {}
+        self._suffixes: dict[int, frozenset[str]] = {}
         self._logs: dict[int, FileStatus | UnreadableFileError] = {}
 
     def add(self, name: SegmentFileName, entry: DirectoryEntry) -> None:
@@ -79,7 +88,8 @@ class _Names:
                 self._logs[name.base_offset] = stat_file(entry)
             except UnreadableFileError as error:
                 self._logs[name.base_offset] = error
-        self._suffixes.setdefault(name.base_offset, set()).add(name.suffix)
+        before = self._suffixes.get(name.base_offset, _NO_SUFFIXES)
+        self._suffixes[name.base_offset] = _with_suffix(before, name.suffix)
 
     def add_folders(self, folders: Iterable[tuple[SegmentFileName, DirectoryEntry]]) -> None:
         """Add folders in the places of files: of an index, or of a ``.log`` that has indexes.
@@ -88,7 +98,7 @@ class _Names:
         An index without an entry shows no segment: nothing need be missing.
         """
         for name, entry in folders:
-            others = self._suffixes.get(name.base_offset, set())
+            others = self._suffixes.get(name.base_offset, _NO_SUFFIXES)
             has_others = (
                 any(self._has_bytes(name.base_offset, each) for each in others)
                 if name.suffix == LOG_FILE_SUFFIX
@@ -115,7 +125,7 @@ class _Names:
     def _segment(
         self, base: int, status: FileStatus | UnreadableFileError, *, has_stamp: bool
     ) -> LogSegmentView:
-        suffixes = frozenset(self._suffixes[base])
+        suffixes = self._suffixes[base]
         if isinstance(status, UnreadableFileError):
             return LogSegmentView(
                 self._directory, base, 0, suffixes, self._state, defect=status.reason
