@@ -85,9 +85,7 @@ def _absent_now(node: Node) -> dict[TopicPartition, Assignment]:
 
 
 def _absent_by_metadata(node: Node) -> dict[TopicPartition, Assignment]:
-    names = [name for path in node.disks.metas for name in names_in(path)]
-    found = [each for each in map(find_partition_directory_name, names) if each is not None]
-    here = {each.topic_partition for each in found if each.state in LOADED}
+    here = loaded(name for path in node.disks.metas for name in names_in(path))
     recorded = {
         each
         for path in node.disks.metas
@@ -103,6 +101,12 @@ def _absent_by_metadata(node: Node) -> dict[TopicPartition, Assignment]:
     }
 
 
+def loaded(names: Iterable[str]) -> set[TopicPartition]:
+    """Return the partitions that a broker loads from directories of these names."""
+    found = map(find_partition_directory_name, names)
+    return {each.topic_partition for each in found if each is not None and each.state in LOADED}
+
+
 def absent_partitions(
     path: str, node: Node, absent: Iterable[TopicPartition], *, is_clean: bool
 ) -> Iterator[Finding]:
@@ -114,16 +118,20 @@ def absent_partitions(
     ends = {each: recorded_offsets(path, each) for each in sorted(absent)}
     reached = {each: offsets for each, offsets in ends.items() if offsets[1]}
     missed = _missed(reached, node, is_clean=is_clean)
-    if not is_clean:  # a broker may be about to delete them
-        missed = lasting(
-            missed, lambda: _missed(reached, node.refreshed(), is_clean=is_clean), [path]
-        )
+
+    def look() -> set[TopicPartition]:
+        still = _missed(reached, node.refreshed(), is_clean=is_clean)
+        return still.keys() - loaded(names_in(path))
+
+    if not is_clean:  # a broker may be about to delete them, or has just made them
+        missed = lasting(missed, look, [path])
     for each, (start, end) in missed.items():
         place = join(path, str(each))
         yield gone(kinds.ABSENT_PARTITION, place, "the directory is missing", start, end)
+    said = missed.keys() | loaded(names_in(path))
     for name in RECORDED:
         offsets = offsets_in(path, name)
-        others = [each for each in ends if each in offsets and each not in missed]
+        others = [each for each in ends if each in offsets and each not in said]
         if others:
             listed = named(list(map(str, others)), _LISTED)
             message = f"names partitions that have no directory here: {listed}"

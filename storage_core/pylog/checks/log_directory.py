@@ -12,6 +12,7 @@ from pylog.checks.absent_partitions import (
     Held,
     absent_partitions,
     gone,
+    loaded,
     never_seen,
     offsets_in,
     recorded_offsets,
@@ -166,17 +167,16 @@ def check_log_directory(
             message = "directory is not named <topic>-<partition>"
             findings.append(kinds.MISNAMED_DIRECTORY.found(entry.path, message))
     findings += _not_live(known)
-    found = [find_partition_directory_name(entry.name) for entry in entries]
-    with_name = [each for each in found if each is not None]
-    loaded = {each.topic_partition for each in with_name if each.state in LOADED}
     recorded = {each for name in RECORDED for each in offsets_in(path, name)}
-    absent = [each for each in recorded if each not in loaded and (node, each) not in held]
+    here = loaded(entry.name for entry in entries)
+    absent = [each for each in recorded if each not in here and (node, each) not in held]
     findings += absent_partitions(path, node, absent, is_clean=is_clean)
     logs = {each.path for each in known}
     others = [each for each in entries if each.path not in logs]
     findings += _empty_partitions(path, node, others, user, is_clean=is_clean)
     names = {entry.name for entry in entries}
-    partitions = {each.topic_partition for each in with_name}
+    found = map(find_partition_directory_name, names)
+    partitions = {each.topic_partition for each in found if each is not None}
     is_of_a_controller = partitions == {CLUSTER_METADATA} and RECOVERY_POINT_CHECKPOINT not in names
     return LogDirectoryCheck(
         path, is_clean, meta, findings, is_of_a_controller, node.lacks_metadata

@@ -95,6 +95,20 @@ def test_the_metadata_say_whether_a_broker_misses_it(
     assert [each.severity for each in absent(logs)] == [severity]
 
 
+def test_one_that_a_live_broker_has_just_made_is_not_missed(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_metadata(logs, partition_record(0, 1, (1,)))
+    (logs / ".kafka_cleanshutdown").unlink()
+    assert [each.severity for each in absent(logs)] == [Severity.ERROR]
+    made = logs / "orders-0"
+    monkeypatch.setattr(
+        time, "sleep", lambda _: shutil.copytree(logs / "orders-1", made, dirs_exist_ok=True)
+    )
+    found = doctor(logs).findings  # once: the directory changes
+    assert "absent_partition" not in [each.code for each in found]
+
+
 def test_a_topic_that_was_deleted_is_missed_by_nobody(logs: Path) -> None:
     shutil.rmtree(logs / "orders-1")
     write_metadata_log(logs, [])
