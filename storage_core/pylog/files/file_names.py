@@ -21,7 +21,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import UnexpectedFileError
@@ -131,7 +130,6 @@ def file_name_prefix(offset: int) -> str:
     return f"{offset:0{_OFFSET_DIGITS}d}"
 
 
-@lru_cache(maxsize=1 << 14)  # partitions have files of the same names
 def find_segment_file_name(name: str) -> SegmentFileName | None:
     """Return the parts of ``name``, or None if it does not name a segment file or a snapshot."""
     digits, ending = name[:_OFFSET_DIGITS], _ENDINGS.get(name[_OFFSET_DIGITS:])
