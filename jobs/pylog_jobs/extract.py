@@ -120,17 +120,7 @@ def run(
                 }
                 for each, start, end in missing[:_IN_SUMMARY]
             ],
-            "cutTransactions": [
-                {
-                    "topic": each.topic,
-                    "partition": each.partition,
-                    "producerId": each.producer_id,
-                    "firstOffset": each.first_offset,
-                    "state": each.state,
-                    "markerOffset": each.marker_offset,
-                }
-                for each in cut[:_IN_SUMMARY]
-            ],
+            "cutTransactions": pylog.jobs.document_of(cut[:_IN_SUMMARY]),
         },
     )
 

@@ -130,9 +130,7 @@ def run(
                 {
                     "topic": each.topic,
                     "partition": each.partition,
-                    "startOffset": gap.start_offset,
-                    "endOffset": gap.end_offset,
-                    "isCleanedOrLost": gap.is_cleaned_or_lost,
+                    **pylog.jobs.document_of(gap, {"causes": None}),
                 }
                 for each in with_gaps
                 for gap in each.gaps
