@@ -28,30 +28,20 @@ if TYPE_CHECKING:
     from pylog.model import TopicPartition
 
 
+@dataclass(slots=True)
 class LogCounters:
     """What one log has counted since it was opened; changed under the log's lock.
 
-    Attributes are those of `LogMetrics`; any thread may read them.
+    Attributes are those of `LogMetrics`, which takes them by name; any thread may read them.
     """
 
-    __slots__ = (
-        "bytes_in",
-        "bytes_rejected",
-        "deleted_bytes",
-        "deleted_segments",
-        "log_flush_count",
-        "log_flush_time_ms",
-        "messages_in",
-    )
-
-    def __init__(self) -> None:
-        self.bytes_in = 0
-        self.messages_in = 0
-        self.bytes_rejected = 0
-        self.log_flush_count = 0
-        self.log_flush_time_ms = 0
-        self.deleted_segments = 0
-        self.deleted_bytes = 0
+    bytes_in: int = 0
+    messages_in: int = 0
+    bytes_rejected: int = 0
+    log_flush_count: int = 0
+    log_flush_time_ms: int = 0
+    deleted_segments: int = 0
+    deleted_bytes: int = 0
 
     def count_append(self, size_bytes: int, messages: int) -> None:
         """Count what has been written by an append."""

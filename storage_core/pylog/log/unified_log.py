@@ -16,6 +16,7 @@ Source: UnifiedLog (Kafka 4.3).
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pylog.errors import (
@@ -150,19 +151,13 @@ class UnifiedLog:
 
     def metrics(self) -> LogMetrics:
         """Return sizes, offsets and counts as they are now; nothing of it is read from disk."""
-        counters, segments = self._state.counters, self.segments
+        segments = self.segments
         return LogMetrics(
             size=sum(segment.size_bytes for segment in segments),
             num_log_segments=len(segments),
             log_start_offset=self.log_start_offset,
             log_end_offset=self.log_end_offset,
-            bytes_in=counters.bytes_in,
-            messages_in=counters.messages_in,
-            bytes_rejected=counters.bytes_rejected,
-            log_flush_count=counters.log_flush_count,
-            log_flush_time_ms=counters.log_flush_time_ms,
-            deleted_segments=counters.deleted_segments,
-            deleted_bytes=counters.deleted_bytes,
+            **asdict(self._state.counters),
         )
 
     def read(
