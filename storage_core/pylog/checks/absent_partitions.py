@@ -80,8 +80,9 @@ def unserved(node: Node, topic_partition: TopicPartition, place: str) -> Iterato
         yield each.kind.found(each.path, each.reason, own_effect=effect)
 
 
-def _absent_now(node: Node) -> dict[TopicPartition, Assignment]:
-    return _absent_by_metadata(node.refreshed())
+def _absent_now(node: Node) -> dict[TopicPartition, Assignment] | None:
+    now = node.refreshed()
+    return _absent_by_metadata(now) if now.knows_metadata else None
 
 
 def _absent_by_metadata(node: Node) -> dict[TopicPartition, Assignment]:
@@ -116,12 +117,16 @@ def absent_partitions(
     none. The cluster's metadata knows better than either.
     """
     ends = {each: recorded_offsets(path, each) for each in sorted(absent)}
+    if not ends:
+        return
     reached = {each: offsets for each, offsets in ends.items() if offsets[1]}
     missed = _missed(reached, node, is_clean=is_clean)
 
-    def look() -> set[TopicPartition]:
-        still = _missed(reached, node.refreshed(), is_clean=is_clean)
-        return still.keys() - loaded(names_in(path))
+    def look() -> set[TopicPartition] | None:
+        now = node.refreshed()
+        if node.knows_metadata and not now.knows_metadata:
+            return None
+        return _missed(reached, now, is_clean=is_clean).keys() - loaded(names_in(path))
 
     if not is_clean:  # a broker may be about to delete them, or has just made them
         missed = lasting(missed, look, [path])

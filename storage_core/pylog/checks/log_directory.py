@@ -255,7 +255,7 @@ def _empty_partitions(
         if found is not None and is_folder(entry) and not _has_log(entry.path)
     }
     if not is_clean:  # a broker may have just made them
-        empty = lasting(empty, lambda: [each for each in empty if not _has_log(each)], [path])
+        empty = lasting(empty, lambda: {each for each in empty if not _has_log(each)}, [path])
     for found, entry in empty.values():
         if found.topic_partition == CLUSTER_METADATA:
             message = "the log of the cluster's metadata is gone"
@@ -301,7 +301,15 @@ def node_findings(
     if any(kind == kinds.STRAY_PARTITION for _, kind in found):
         places = [view for [(view, _), *_] in found.values()]
         version = next(iter(nodes.values())).kafka_version
-        found = lasting(found, lambda: _node_findings(places, nodes_of(nodes, version)), nodes)
+
+        def look() -> Container[tuple[str, FindingKind]] | None:
+            now = nodes_of(nodes, version)
+            if any(nodes[each].knows_metadata and not now[each].knows_metadata for each in nodes):
+                return None
+            still = [each for each in places if not each.directory.was_deleted()]
+            return _node_findings(still, now)
+
+        found = lasting(found, look, nodes)
     yield from chain.from_iterable(found.values())
 
 

@@ -139,7 +139,7 @@ class DirectoryLock:
 
     @contextmanager
     def _open_to_look(self) -> Iterator[int]:
-        """Give a descriptor of the file; to close it gives back what was locked through it."""
+        """Give a descriptor of the file, if this process does not hold its lock; then close it."""
         status = os.stat(self.directory)  # noqa: PTH116 - kept as text
         self._ensure_not_held_here((status.st_dev, status.st_ino))
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -173,7 +173,8 @@ class DirectoryLock:
 def ensure_not_in_use(directory: str) -> None:
     """Raise `LogLockedError` if a process works on a log directory; change nothing in it.
 
-    A broker that was killed leaves the file, and a broker makes it at its start.
+    A broker that was killed leaves the file, and a broker makes it at its start. What is there
+    instead of a file is an `UnreadableFileError`.
     """
     lock = DirectoryLock(directory)
     with _holders_guard:
@@ -205,7 +206,7 @@ def _is_held(key: tuple[int, int], lock: DirectoryLock) -> bool:
 
 
 def _find_holder(descriptor: int) -> int | None:
-    """Return the process that keeps the file locked; 0 if it is none of this system's.
+    """Return the process that keeps the file locked; 0 if it runs on another host or elsewhere.
 
     None if no process does, or none that can be known.
     """

@@ -20,13 +20,13 @@ from pylog.locations import is_remote
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
 
-K = TypeVar("K")
-V = TypeVar("V")
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
 
 MOST_LOOKS = 100
 LIVE_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Seconds between looks at a file that a broker seems to be writing just now."""
-DIRECTORY_PAUSES = (0.2, 0.2, 0.5, 1.0, 2.0)
+DIRECTORY_PAUSES = (0.2, 0.2, 0.3, 0.5, 0.8)
 """Seconds between looks at which partitions are in a log directory that a broker works on."""
 _ONE_PAUSE = DIRECTORY_PAUSES[:1]
 _MOST_AGE_SECONDS = 60.0
@@ -60,13 +60,15 @@ def live_pauses(path: str) -> Iterator[float]:
 
 
 def lasting(
-    found: dict[K, V], look: Callable[[], Container[K]], directories: Iterable[str]
-) -> dict[K, V]:
+    found: dict[KeyT, ValueT],
+    look: Callable[[], Container[KeyT] | None],
+    directories: Iterable[str],
+) -> dict[KeyT, ValueT]:
     """Return what is found in log directories at each of several looks, as at the first one.
 
     A broker makes and deletes partitions: their directories, the files in them and what the
-    cluster's metadata says of them do not change at one moment. A topic may just be made at one
-    look, and just be deleted at the next one.
+    cluster's metadata says of them do not change at one moment. A topic may be in the making at one
+    look, and on its way out at the next one. A look that cannot tell returns None.
     """
     pauses = DIRECTORY_PAUSES if found and any(map(is_in_use, directories)) else _ONE_PAUSE
     for pause in pauses:
@@ -74,7 +76,8 @@ def lasting(
             break
         time.sleep(pause)
         now = look()
-        found = {each: what for each, what in found.items() if each in now}
+        if now is not None:
+            found = {each: what for each, what in found.items() if each in now}
     return found
 
 

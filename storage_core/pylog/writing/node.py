@@ -41,6 +41,7 @@ from pylog.files.file_names import (
     META_PROPERTIES,
     PARTITION_METADATA,
 )
+from pylog.files.looks import Looks
 from pylog.files.meta_properties import KRAFT_VERSIONS, read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from pylog.findings import kinds
@@ -121,6 +122,11 @@ class Node:
         return self.is_kraft and not is_shown
 
     @property
+    def knows_metadata(self) -> bool:
+        """Whether it can be read what the metadata says."""
+        return self._metadata is not None
+
+    @property
     def has_metadata_log(self) -> bool:
         """Whether one of the directories has the log of the cluster's metadata."""
         return bool(self.disks.metadata_logs)
@@ -138,13 +144,21 @@ class Node:
             return self._metadata_of_peers()
         path = join(self.disks.metadata_logs[0], str(CLUSTER_METADATA))
         try:
-            return read_committed_metadata(
-                metadata_view(path),
-                needs_footer=False,
-                agreed_end_offset=self._agreed_end_offset,
-            )
+            return self._read_metadata(path)
         except LogStorageError as error:
             return error
+
+    def _read_metadata(self, path: str) -> CommittedMetadata:
+        looks = Looks()
+        while True:
+            try:
+                return read_committed_metadata(
+                    metadata_view(path),
+                    needs_footer=False,
+                    agreed_end_offset=self._agreed_end_offset,
+                )
+            except SegmentVanishedError as error:  # a broker replaces snapshots, removes segments
+                looks.again(error)
 
     def _metadata_of_peers(self) -> CommittedMetadata | None:
         """Return what the other nodes that were given will tell; None if they are too few."""
@@ -266,10 +280,14 @@ class Node:
                     yield topic_partition, assignment
 
     def refreshed(self) -> Node:
-        """Return the node as its metadata is now."""
-        now = Node(self.disks.metas, self.kafka_version, is_beside_kraft=self._is_beside_kraft)
-        now.cluster = [now if each is self else each for each in self.cluster]
-        return now
+        """Return the node as its metadata is now, and that of the cluster's other nodes."""
+        cluster = [
+            Node(each.disks.metas, each.kafka_version, is_beside_kraft=each._is_beside_kraft)
+            for each in self.cluster
+        ]
+        for each in cluster:
+            each.cluster = cluster
+        return cluster[self.cluster.index(self)]
 
     def missing_meta_properties(self, directory: str) -> str | None:
         """Return why a broker needs the ``meta.properties`` that a directory of its own lacks."""

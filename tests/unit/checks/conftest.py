@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pylog
 import pylog.tables.tables  # before a test becomes a user that may import nothing
+from pylog.files.looks import DIRECTORY_PAUSES
 from pylog.model import INTERNAL_TOPICS
 from tests.unit.checks.examined import three_segments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from pylog.results import DoctorReport
+
+AtThirdPause = Callable[[Callable[[], object]], None]
 
 _OF_DOCTOR_ALONE = ("as_user", "kafka_version", "partitions")
 _REAL: Callable[..., DoctorReport] = pylog.doctor
@@ -61,3 +65,21 @@ def doctor_and_table_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 def directory(tmp_path: Path) -> Path:
     """Give a partition of three segments."""
     return three_segments(tmp_path)
+
+
+@pytest.fixture
+def at_third_pause(monkeypatch: pytest.MonkeyPatch) -> AtThirdPause:
+    """Give a function that has something done at the third pause between looks."""
+
+    def do(what: Callable[[], object]) -> None:
+        pauses = []
+
+        def sleep(seconds: float) -> None:
+            if seconds >= DIRECTORY_PAUSES[0]:  # others wait for the clock of the file system
+                pauses.append(seconds)
+                if len(pauses) == 3:
+                    what()
+
+        monkeypatch.setattr(time, "sleep", sleep)
+
+    return do

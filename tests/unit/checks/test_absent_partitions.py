@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 import time
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 
 import pylog
 from pylog.checks.doctor import doctor
+from pylog.files.directory_lock import DirectoryLock
+from pylog.files.partition_metadata import format_uuid
 from pylog.results import Severity
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import (
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.results import Finding
+    from tests.unit.checks.conftest import AtThirdPause
 
 BATCHES = [batch_v2(plain_records(0, 5)), batch_v2(plain_records(5, 5))]
 
@@ -96,16 +100,58 @@ def test_the_metadata_say_whether_a_broker_misses_it(
 
 
 def test_one_that_a_live_broker_has_just_made_is_not_missed(
-    logs: Path, monkeypatch: pytest.MonkeyPatch
+    logs: Path, at_third_pause: AtThirdPause
 ) -> None:
     give_metadata(logs, partition_record(0, 1, (1,)))
     (logs / ".kafka_cleanshutdown").unlink()
     assert [each.severity for each in absent(logs)] == [Severity.ERROR]
-    made = logs / "orders-0"
-    monkeypatch.setattr(
-        time, "sleep", lambda _: shutil.copytree(logs / "orders-1", made, dirs_exist_ok=True)
-    )
-    found = doctor(logs).findings  # once: the directory changes
+    at_third_pause(lambda: shutil.copytree(logs / "orders-1", logs / "orders-0"))
+    with DirectoryLock(logs):  # as a broker has it
+        found = doctor(logs).findings  # once: the directory changes
+    assert "absent_partition" not in [each.code for each in found]
+
+
+def test_one_that_is_dropped_from_the_metadata_of_another_node_is_not_missed(
+    tmp_path: Path, at_third_pause: AtThirdPause
+) -> None:
+    controller, broker = tmp_path / "1", tmp_path / "2"
+    kept = [topic_record("orders"), partition_record(1, 2, (2,))]
+    write_metadata_log(controller, [*kept, partition_record(0, 2, (2,))])
+    write_meta_properties(controller)
+    write_topic_id(write_partition(broker, {0: BATCHES}, name="orders-1"), TOPIC_ID_TEXT)
+    write_high_watermarks(broker, {("orders", 0): 150, ("orders", 1): 10})
+    (broker / "meta.properties").write_text("version=1\nnode.id=2\ncluster.id=c\n")
+
+    def severities() -> list[Severity]:
+        found = doctor(controller, broker).findings
+        return [each.severity for each in found if each.code == "absent_partition"]
+
+    def drop() -> None:
+        shutil.rmtree(controller / METADATA)
+        write_metadata_log(controller, kept)
+
+    assert severities() == [Severity.ERROR]
+    at_third_pause(drop)
+    with DirectoryLock(broker):
+        assert severities() == [Severity.INFO]
+
+
+def test_one_that_nothing_has_named_yet_is_waited_for(
+    logs: Path, at_third_pause: AtThirdPause
+) -> None:
+    directory = bytes(range(16))
+    partitions = [partition_record(each, 1, (1,), (directory,)) for each in (0, 1)]
+    write_high_watermarks(logs, {("orders", 1): 10})
+    write_metadata_log(logs, [topic_record("orders"), *partitions])
+    write_meta_properties(logs)
+    with (logs / "meta.properties").open("a") as file:
+        file.write(f"directory.id={format_uuid(UUID(bytes=directory))}\n")
+    (logs / ".kafka_cleanshutdown").unlink()
+    [finding] = absent(logs)
+    assert finding.path == str(logs / "orders-0")
+    at_third_pause(lambda: shutil.copytree(logs / "orders-1", logs / "orders-0"))
+    with DirectoryLock(logs):
+        found = doctor(logs).findings
     assert "absent_partition" not in [each.code for each in found]
 
 

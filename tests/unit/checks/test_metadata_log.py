@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 import pylog
+from pylog.files.directory_lock import DirectoryLock
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import (
     mark_clean_shutdown,
@@ -28,6 +28,8 @@ from tests.support.metadata_log import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.unit.checks.conftest import AtThirdPause
 
 TOPIC = [topic_record("orders"), partition_record(0, 1, (1,))]
 FIRST = leader_change(0, (1,))
@@ -67,14 +69,15 @@ def test_what_is_cut_off_makes_strays_where_no_snapshot_has_it(tmp_path: Path) -
 
 @pytest.mark.parametrize("voters", [(1,), (1, 2, 3)])
 def test_a_topic_that_is_made_while_the_metadata_is_read_is_no_stray(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, voters: tuple[int, ...]
+    tmp_path: Path, at_third_pause: AtThirdPause, voters: tuple[int, ...]
 ) -> None:
     first = leader_change(0, voters).data
     log = write_node(tmp_path, [first]) / METADATA / f"{0:020d}.log"
     assert strays(tmp_path) == ["orders-0"]
     with_topic = first + data_batch(1, TOPIC).data
-    monkeypatch.setattr(time, "sleep", lambda _: log.write_bytes(with_topic))
-    assert strays(tmp_path) == []
+    at_third_pause(lambda: log.write_bytes(with_topic))
+    with DirectoryLock(tmp_path):
+        assert strays(tmp_path) == []
 
 
 def test_damage_below_the_newest_snapshot_costs_what_follows_that(tmp_path: Path) -> None:

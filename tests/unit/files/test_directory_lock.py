@@ -30,7 +30,7 @@ sys.stdin.readline()
 """
 OUR_LOCK = """
 import sys
-from pylog.files.directory_lock import DirectoryLock, ensure_not_in_use, is_in_use
+from pylog.files.directory_lock import DirectoryLock
 with DirectoryLock(sys.argv[1]):
     print("locked", flush=True)
     sys.stdin.readline()
@@ -38,7 +38,7 @@ with DirectoryLock(sys.argv[1]):
 TRY_LOCK = """
 import sys
 from pylog.errors import LogLockedError
-from pylog.files.directory_lock import DirectoryLock, ensure_not_in_use, is_in_use
+from pylog.files.directory_lock import DirectoryLock
 try:
     DirectoryLock(sys.argv[1]).try_lock()
 except LogLockedError as error:
@@ -218,7 +218,7 @@ def test_child_of_a_fork_neither_has_the_lock_nor_gives_it_back(tmp_path: Path) 
     program = """
 import os, sys
 from pylog.errors import LogLockedError
-from pylog.files.directory_lock import DirectoryLock, ensure_not_in_use, is_in_use
+from pylog.files.directory_lock import DirectoryLock
 lock = DirectoryLock(sys.argv[1])
 lock.try_lock()
 child = os.fork()
@@ -242,7 +242,7 @@ sys.stdin.readline()
 def test_child_of_a_fork_can_have_the_lock_once_its_parent_gave_it_back(tmp_path: Path) -> None:
     program = """
 import os, sys
-from pylog.files.directory_lock import DirectoryLock, ensure_not_in_use, is_in_use
+from pylog.files.directory_lock import DirectoryLock
 lock = DirectoryLock(sys.argv[1])
 lock.try_lock()
 reader, writer = os.pipe()
@@ -305,6 +305,8 @@ def test_to_look_who_uses_a_directory_takes_nothing_and_gives_nothing_back(
     tmp_path: Path, program: str
 ) -> None:
     assert not is_in_use(str(tmp_path))
+    ensure_not_in_use(str(tmp_path))
+    assert not (tmp_path / ".lock").exists()
     with held_by_another_process(tmp_path, program):
         assert is_in_use(str(tmp_path))
         with pytest.raises(LogLockedError, match="locked by process"):

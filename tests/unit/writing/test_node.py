@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pylog
-from pylog.errors import CorruptCheckpointError, UnexpectedFileError
+from pylog.errors import CorruptCheckpointError, SegmentVanishedError, UnexpectedFileError
+from pylog.reading.internal_logs import read_committed_metadata
+from pylog.writing.node import nodes_of
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition, write_topic_id
 from tests.support.metadata_log import (
@@ -24,6 +26,8 @@ from tests.unit.writing.nodes import OTHER_ID, TOPIC, found, node_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pylog.reading.internal_logs import CommittedMetadata
 
 TOPIC_RESOURCE = 2
 
@@ -76,6 +80,23 @@ def test_a_live_broker_is_given_the_time_to_write_what_belongs_to_a_new_partitio
     path.unlink()
     monkeypatch.setattr(time, "sleep", lambda _: path.write_text(text))
     assert found(logs) == []
+
+
+def test_files_of_the_metadata_that_a_broker_removes_meanwhile_are_looked_for_again(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = 0
+
+    def read(*arguments: Any, **options: Any) -> CommittedMetadata:  # noqa: ANN401
+        nonlocal reads
+        reads += 1
+        if reads == 1:
+            raise SegmentVanishedError("file is gone", str(logs))
+        return read_committed_metadata(*arguments, **options)
+
+    monkeypatch.setattr("pylog.writing.node.read_committed_metadata", read)
+    assert nodes_of([str(logs)])[str(logs)].knows_metadata
+    assert reads == 2
 
 
 def test_a_partition_that_is_another_nodes(logs: Path) -> None:
