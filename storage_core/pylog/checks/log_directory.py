@@ -301,10 +301,11 @@ def node_findings(
     if any(kind == kinds.STRAY_PARTITION for _, kind in found):
         places = [view for [(view, _), *_] in found.values()]
         version = next(iter(nodes.values())).kafka_version
+        asked = {view.directory.log_directory for view in places}
 
         def look() -> Container[tuple[str, FindingKind]] | None:
             now = nodes_of(nodes, version)
-            if any(nodes[each].knows_metadata and not now[each].knows_metadata for each in nodes):
+            if any(nodes[each].knows_metadata and not now[each].knows_metadata for each in asked):
                 return None
             still = [each for each in places if not each.directory.was_deleted()]
             return _node_findings(still, now)

@@ -162,11 +162,16 @@ class Node:
 
     def _metadata_of_peers(self) -> CommittedMetadata | None:
         """Return what the other nodes that were given will tell; None if they are too few."""
-        for each in self.cluster:
-            has_metadata = each.has_metadata_log and not each.disks.has_lost_metadata
-            if each is not self and has_metadata and each.waiting_reason is None:
-                return each._metadata
-        return None
+        able = [
+            each
+            for each in self.cluster
+            if each is not self
+            and len(each.disks.metadata_logs) == 1  # one that has two asks the others
+            and not each.disks.has_lost_metadata
+            and each.knows_metadata
+            and each.waiting_reason is None
+        ]
+        return max(able, key=lambda each: each._position)._metadata if able else None
 
     @cached_property
     def _history(self) -> LogHistory | None:

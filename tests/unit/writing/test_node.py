@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import time
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from tests.support.metadata_log import (
 from tests.unit.writing.nodes import OTHER_ID, TOPIC, found, node_directory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from pylog.reading.internal_logs import CommittedMetadata
@@ -97,6 +99,48 @@ def test_files_of_the_metadata_that_a_broker_removes_meanwhile_are_looked_for_ag
     monkeypatch.setattr("pylog.writing.node.read_committed_metadata", read)
     assert nodes_of([str(logs)])[str(logs)].knows_metadata
     assert reads == 2
+
+
+def controllers(tmp_path: Path, first: list[bytes], others: list[bytes]) -> list[Path]:
+    """Give three controllers, and a broker with a partition and without metadata of its own."""
+    places = [tmp_path / str(number) for number in (1, 2, 3, 4)]
+    for number, place in enumerate(places[:3], 1):
+        write_metadata_log(place, first if number == 1 else others, voters=(1, 2, 3))
+    partition = write_partition(places[3], {0: [batch_v2(plain_records(0, 3))]}, name="orders-0")
+    write_topic_id(partition, TOPIC_ID_TEXT)
+    for number, place in enumerate(places, 1):
+        (place / "meta.properties").write_text(f"version=1\nnode.id={number}\ncluster.id=c\n")
+    return places
+
+
+def strays(places: Iterable[Path]) -> list[list[str]]:
+    """Return what is a stray, for each order of the controllers."""
+    *controllers, broker = places
+    reports = [pylog.doctor(*order, broker) for order in itertools.permutations(controllers)]
+    return [[each.name for each in report.verdict.stray_partitions] for report in reports]
+
+
+def test_what_one_of_the_controllers_cannot_read_another_tells_whatever_the_order(
+    tmp_path: Path,
+) -> None:
+    other = [topic_record("other", bytes(range(1, 17)))]
+    illegible = [partition_record(0, 1, (1,))]  # of a topic that is not there
+    assert strays(controllers(tmp_path, illegible, other)) == [["orders-0"]] * 6
+
+
+def test_the_controller_that_goes_furthest_tells_whatever_the_order(tmp_path: Path) -> None:
+    topic = [topic_record("orders"), partition_record(0, 4, (4,))]
+    assert strays(controllers(tmp_path, topic[:1], topic)) == [[]] * 6
+
+
+def test_two_nodes_with_two_logs_of_the_metadata_each(tmp_path: Path) -> None:
+    places = [tmp_path / f"{number}{letter}" for number in (1, 2) for letter in "ab"]
+    for place in places:
+        write_metadata_log(place, TOPIC, voters=(1, 2))
+        text = f"version=1\nnode.id={place.name[0]}\ncluster.id=c\n"
+        (place / "meta.properties").write_text(text)
+    codes = [each.code for each in pylog.doctor(*places).findings]
+    assert codes.count("metadata_log_twice") == 4
 
 
 def test_a_partition_that_is_another_nodes(logs: Path) -> None:
