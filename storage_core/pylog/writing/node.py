@@ -219,8 +219,14 @@ class Node:
     @property
     def newest_image(self) -> MetadataImage:
         """What the newest metadata of the nodes that were given say; nothing if none are here."""
-        newest = max(self.cluster, key=lambda each: each._position)
-        return MetadataImage() if newest._metadata is None else newest._metadata.image
+        newest = self._newest._metadata
+        return MetadataImage() if newest is None else newest.image
+
+    @property
+    def _newest(self) -> Node:
+        """The node that goes furthest of those whose metadata can be read."""
+        able = [each for each in self.cluster if each.knows_metadata]
+        return max(able or [self], key=lambda each: each._position)
 
     # ---- log directories
 
@@ -252,8 +258,7 @@ class Node:
 
     def may_lead(self, topic_partition: TopicPartition) -> bool:
         """Whether the newest metadata has the node as leader of a partition, or in sync."""
-        newest = max((self, *self.cluster), key=lambda each: each._position)
-        registration = newest._registration(topic_partition)
+        registration = self._newest._registration(topic_partition)
         return registration is not None and self.node_id in {registration.leader, *registration.isr}
 
     def next_leader_epoch(self, topic_partition: TopicPartition) -> int | None:

@@ -17,6 +17,7 @@ from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition, write_topic_id
 from tests.support.metadata_log import (
     METADATA,
+    TOPIC_ID,
     TOPIC_ID_TEXT,
     config_record,
     partition_record,
@@ -131,6 +132,15 @@ def test_what_one_of_the_controllers_cannot_read_another_tells_whatever_the_orde
 def test_the_controller_that_goes_furthest_tells_whatever_the_order(tmp_path: Path) -> None:
     topic = [topic_record("orders"), partition_record(0, 4, (4,))]
     assert strays(controllers(tmp_path, topic[:1], topic)) == [[]] * 6
+
+
+def test_nor_does_one_tell_who_leads_that_cannot_be_read_and_goes_furthest(tmp_path: Path) -> None:
+    topic = [topic_record("orders"), partition_record(0, 4, (4,))]
+    illegible = partition_record(0, 4, (4,)).replace(TOPIC_ID, bytes(range(1, 17)))
+    *_, broker = places = controllers(tmp_path, [*topic, illegible], topic)
+    node = nodes_of(map(str, places))[str(broker)]
+    assert node.may_lead(pylog.TopicPartition("orders", 0))
+    assert [each.name for each in node.newest_image.topics] == ["orders"]
 
 
 def test_two_nodes_with_two_logs_of_the_metadata_each(tmp_path: Path) -> None:
