@@ -134,7 +134,7 @@ class Examination:
         self._lock = Lock()
         self._around: dict[str, list[Finding]] | None = None
         self._of_replicas: dict[TopicPartition, dict[str, list[Finding]]] = {}
-        self._starts: dict[str, BrokerStart | None] = {}
+        self._starts: dict[LogView, BrokerStart | None] = {}
         self._at_home: dict[Node, bool] = {}
         self._of_groups: dict[str, list[Finding]] = {}
         self._hanging = {
@@ -179,7 +179,7 @@ class Examination:
             around = [_not_loaded(each) if each.effect is Effect.STRAY else each for each in around]
         elif self._ends_setting_aside(view.directory.log_directory):
             around = [_not_set_aside(each) for each in around]
-        self._starts[view.directory.path] = check.start
+        self._starts[view] = check.start
         hanging = self._hanging.get(id(self._nodes[view.directory.log_directory].cluster))
         if hanging is not None:
             own += hanging.findings(view, check.start)
@@ -305,8 +305,10 @@ class Examination:
         It is cheap once the partitions have been checked in which groups have positions.
         """
         now_ms = SystemClock().milliseconds()
+        stopped = {each.path for each in self.checks if each.is_clean}
         for each in groups_of_clusters(
-            chosen, self.views, self._nodes, self._range_once_started, now_ms, settings
+            *(chosen, self.views, self._nodes, self._range_once_started),
+            *(now_ms, settings, stopped),
         ):
             self.positions[each.log_directory] = each.positions
             for log_directory, finding in each.findings:
@@ -327,11 +329,11 @@ class Examination:
         if node.is_set_aside(where, path):
             return None
         try:
-            if path not in self._starts:
+            if view not in self._starts:
                 user = self._users.of(view.directory.log_directory)
                 config = node.log_config(view.topic)
-                self._starts[path] = broker_start(view, 0, user=user, config=config)
-            start = self._starts[path]
+                self._starts[view] = broker_start(view, 0, user=user, config=config)
+            start = self._starts[view]
             if start is None:  # in a store, or this process may not read it all
                 return LogRange(view.log_start_offset, view.log_end_offset)
         except LogStorageError:

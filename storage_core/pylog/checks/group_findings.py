@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.checks.absent_partitions import loaded
 from pylog.checks.consumers import (
     CommitAtRisk,
     GroupOutlook,
     LogRange,
     Placement,
+    Position,
     group_outlook,
 )
 from pylog.config.server_properties import ServerProperties
 from pylog.errors import LogDirectoryError
+from pylog.files.looks import lasting
 from pylog.findings import kinds
 from pylog.findings.finding import Effect, Finding, FindingKind, Severity
 from pylog.internal_topics.group_state import group_states
@@ -26,9 +29,10 @@ from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC, last_group_recor
 from pylog.reading.log_directory import LogDirectory
 from pylog.reading.replicas import one_of_each
 from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC, transactional_ids
+from pylog.writing.node_disks import names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
     from pylog.reading.group_records import LastRecords, StoredGroups
     from pylog.reading.log_view import LogView
@@ -53,18 +57,20 @@ class GroupsOfCluster(NamedTuple):
     findings: list[tuple[str, Finding]]  # with the log directory that each is about
 
 
-def groups_of_clusters(
+def groups_of_clusters(  # noqa: PLR0913, PLR0917 - what an examination knows
     chosen: Iterable[LogView],
     views: Iterable[LogView],
     nodes: Mapping[str, Node],
     range_of: Callable[[LogView], LogRange | None],
     now_ms: int,
     settings: ServerProperties | None,
+    stopped: Set[str],
 ) -> Iterator[GroupsOfCluster]:
     """Yield what is found of the groups in the views that are chosen, by cluster.
 
     ``views`` are all that there are, ``range_of`` tells where the log of one starts and ends once a
-    broker has started. Nothing is read unless topics of coordinators are chosen.
+    broker has started; ``stopped`` are the log directories that no broker worked on. Nothing is
+    read unless topics of coordinators are chosen.
     """
     settings = settings or ServerProperties()
     by_cluster: dict[int, list[LogView]] = {}
@@ -75,7 +81,7 @@ def groups_of_clusters(
     for of_coordinators in by_cluster.values():
         cluster = nodes[of_coordinators[0].directory.log_directory].cluster
         there = [each for each in views if nodes[each.directory.log_directory] in cluster]
-        yield _Cluster(of_coordinators, there, cluster, range_of).look(now_ms, settings)
+        yield _Cluster(of_coordinators, there, cluster, range_of).look(now_ms, settings, stopped)
 
 
 class _Cluster:
@@ -95,23 +101,20 @@ class _Cluster:
             [each.directory for each in views],
             views={each.topic_partition: each for each in views},
         )
-        self._image = nodes[0].newest_image
-        self._kafka_version = nodes[0].kafka_version
+        self._node = nodes[0]
+        self._image = self._node.newest_image
         of_nodes = {path: node for node in nodes for path in node.disks.metas}
         self._placement = Placement(directory, self._image, of_nodes)
         self._range_of_view = range_of
         self._ranges: dict[TopicPartition, LogRange | None] = {}
 
-    def look(self, now_ms: int, settings: ServerProperties) -> GroupsOfCluster:
+    def look(self, now_ms: int, settings: ServerProperties, stopped: Set[str]) -> GroupsOfCluster:
         """Read the coordinators' topics, and return what is found."""
-        found = {
-            view.partition: last_group_records(view) for view in self._of(CONSUMER_OFFSETS_TOPIC)
-        }
-        stored = stored_groups(found, self._image, settings.offsets_topic_partitions)
-        outlook = group_outlook(
-            *(found, stored, self._placement, self._range_of),
-            *(now_ms, settings.offsets_retention_ms),
-        )
+        found, stored, outlook = self._read(now_ms, settings)
+        disks = {path for node in self._node.cluster for path in node.disks.metas}
+        if not disks <= stopped:
+            resetting = self._lasting(outlook.resetting, disks, now_ms, settings)
+            outlook = outlook._replace(resetting=resetting)
         findings = list(self._findings(outlook)) if found else []
         shared = transactional_ids(
             self._of(TRANSACTION_STATE_TOPIC),
@@ -123,6 +126,58 @@ class _Cluster:
             path = join(self._place, TRANSACTION_STATE_TOPIC)
             findings.append((self._place, kinds.SHARED_PRODUCER_ID.found(path, str(each))))
         return GroupsOfCluster(self._place, _positions(found, stored), findings)
+
+    def _read(
+        self, now_ms: int, settings: ServerProperties
+    ) -> tuple[dict[int, LastRecords], StoredGroups, GroupOutlook]:
+        found = {
+            view.partition: last_group_records(view) for view in self._of(CONSUMER_OFFSETS_TOPIC)
+        }
+        stored = stored_groups(found, self._image, settings.offsets_topic_partitions)
+        outlook = group_outlook(
+            *(found, stored, self._placement, self._range_of),
+            *(now_ms, settings.offsets_retention_ms),
+        )
+        return found, stored, outlook
+
+    def _lasting(
+        self,
+        resetting: Mapping[Position, CommitAtRisk],
+        disks: Iterable[str],
+        now_ms: int,
+        settings: ServerProperties,
+    ) -> dict[Position, CommitAtRisk]:
+        """Return the positions that are outside of their logs, without those that were meanwhile.
+
+        A broker may append to a log, make it or delete it, and its group read on, after the log
+        was looked at, or while it was: then a start would cut off what was half written.
+        """
+        wrong = _wrong(resetting)
+
+        def look() -> dict[Position, CommitAtRisk] | None:
+            again = self._refreshed({TopicPartition(topic, number) for _, topic, number in wrong})
+            if self._node.knows_metadata and not again._node.knows_metadata:
+                return None
+            here = loaded(name for path in disks for name in names_in(path))
+            made = here - self._views.keys()
+            _, _, outlook = again._read(now_ms, settings)
+            return {
+                place: each
+                for place, each in _wrong(outlook.resetting).items()
+                if TopicPartition(each.topic, each.partition) not in made
+            }
+
+        kept = lasting(wrong, look, disks)
+        return {
+            place: each for place, each in resetting.items() if place not in wrong or place in kept
+        }
+
+    def _refreshed(self, partitions: Iterable[TopicPartition]) -> _Cluster:
+        """Return the cluster as it is now, with the logs of some partitions alone."""
+        views = [each.refreshed() for where in partitions for each in self._views.get(where, ())]
+        of_coordinators = [each.refreshed() for each in self._of_coordinators]
+        nodes = self._node.refreshed().cluster
+        return _Cluster(of_coordinators, views, nodes, self._range_of_view)
 
     def _of(self, topic: str) -> list[LogView]:
         return [each for each in self._of_coordinators if each.topic == topic]
@@ -152,7 +207,7 @@ class _Cluster:
             finding = kinds.REFUSED_GROUPS.found(
                 directory.path, str(refused), severity=Severity.ERROR
             )
-            if self._kafka_version < KafkaVersion.V4_0:  # which knows classic groups alone
+            if self._node.kafka_version < KafkaVersion.V4_0:  # which knows classic groups alone
                 finding = finding._replace(severity=Severity.WARNING)
             yield directory.log_directory, finding
         if outlook.missing is not None:
@@ -173,6 +228,11 @@ class _Cluster:
             own_effect=effect,
             groups=(risk.group_id,),
         )
+
+
+def _wrong(resetting: Mapping[Position, CommitAtRisk]) -> dict[Position, CommitAtRisk]:
+    """Return those of which records are missing that there were."""
+    return {place: each for place, each in resetting.items() if each.severity is not Severity.INFO}
 
 
 def chosen_replicas(views: Sequence[LogView]) -> list[LogView]:

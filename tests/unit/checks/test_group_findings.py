@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pytest
 
 import pylog
 from pylog.checks.doctor import doctor  # alone: the table has no such options
@@ -11,6 +16,8 @@ from pylog.checks.group_findings import GroupPosition
 from pylog.checks.partition_report import LogDirectoryReport
 from pylog.checks.verdict import verdict_on
 from pylog.config.server_properties import ServerProperties
+from pylog.files.directory_lock import DirectoryLock
+from pylog.files.partition_metadata import format_uuid
 from pylog.findings import kinds
 from pylog.findings.finding import Severity
 from pylog.model import TopicPartition
@@ -37,12 +44,12 @@ from tests.unit.admin.coordinated import coordinated
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
     from pylog.reading.group_records import LastRecords
     from pylog.reading.log_view import LogView
     from pylog.results import AffectedOffsets, Verdict
+    from tests.unit.checks.conftest import AtThirdPause
 
+DISK = bytes(range(16))
 WEEK = 7 * 24 * 3_600_000
 SOUND = "A broker starts, and loses nothing"
 
@@ -127,6 +134,63 @@ def test_a_group_that_has_read_what_was_appended_meanwhile_is_not_beyond_the_end
     assert [each.message for each in doctor(tmp_path).findings if each.code == "group_resets"] == [
         "group beyond is at 15: the log ends at 14"
     ]
+
+
+@pytest.mark.parametrize("has_lock", [True, False])
+def test_a_group_that_has_read_what_was_half_written_is_not_beyond_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_lock: bool
+) -> None:
+    """A start would cut off what a broker is writing; it has gone on before the group reads it."""
+    log = segment_path(orders(tmp_path), 5)
+    whole = joined([batch_v2(plain_records(at, 3)) for at in (5, 8, 11)])
+    log.write_bytes(whole[:-10])
+
+    def write_on_and_read(view: LogView) -> LastRecords:
+        log.write_bytes(whole)
+        return last_group_records(view)
+
+    monkeypatch.setattr("pylog.checks.group_findings.last_group_records", write_on_and_read)
+    group_records.write_commits(tmp_path, 0, commit("end", 14), commit("beyond", 15))
+    with DirectoryLock(tmp_path) if has_lock else nullcontext():
+        found = doctor(tmp_path).findings
+    assert [each.message for each in found if each.code == "group_resets"] == [
+        "group beyond is at 15: the log ends at 11"
+    ]
+
+
+def test_a_position_in_a_log_that_a_broker_makes_or_drops_is_not_reset(
+    tmp_path: Path, at_third_pause: AtThirdPause
+) -> None:
+    place = orders(tmp_path)
+    write_topic_id(place, TOPIC_ID_TEXT)
+    with_id = [
+        topic_record("orders"),
+        *(partition_record(each, 1, (1,), (DISK,)) for each in (0, 1)),
+    ]
+    write_metadata_log(tmp_path, with_id)
+    write_meta_properties(tmp_path)
+    with (tmp_path / "meta.properties").open("a") as file:
+        file.write(f"directory.id={format_uuid(UUID(bytes=DISK))}\n")
+    group_records.write_commits(tmp_path, 0, commit("there", 6), commit("new", 6, number=1))
+
+    def resets() -> list[str]:
+        found = doctor(tmp_path).findings
+        return [each.message for each in found if each.code == "group_resets"]
+
+    [message] = resets()
+    assert message.startswith("group new is at 6: its log is gone")
+    at_third_pause(lambda: shutil.copytree(place, tmp_path / "orders-1"))
+    with DirectoryLock(tmp_path):
+        assert resets() == []
+    shutil.rmtree(tmp_path / "orders-1")
+
+    def drop() -> None:
+        shutil.rmtree(tmp_path / "__cluster_metadata-0")
+        write_metadata_log(tmp_path, [])
+
+    at_third_pause(drop)
+    with DirectoryLock(tmp_path):
+        assert resets() == []
 
 
 def test_positions_are_held_against_the_log_that_a_start_leaves(tmp_path: Path) -> None:
