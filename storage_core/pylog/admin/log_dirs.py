@@ -27,7 +27,7 @@ from pylog.reading.log_directory import (
     compile_topic_pattern,
     ensure_known_topics,
     no_topic_matches,
-    open_directory,
+    open_each,
 )
 from pylog.reading.log_end import ensure_last_batch_is_sound
 from pylog.reading.log_view import read_steadily
@@ -227,8 +227,7 @@ def list_partitions(
     views: dict[str | tuple[int, int], LogView] = {}
     others: dict[str | tuple[int, int], PartitionDirectory] = {}
     directories: list[PartitionDirectory] = []
-    for path in paths:
-        directory = open_directory(path)
+    for directory in open_each(paths):
         for view in directory:
             views.setdefault(directory_identity(view.directory.path), view)
         for each in directory.others:

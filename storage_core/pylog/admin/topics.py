@@ -23,7 +23,7 @@ from pylog.reading.log_directory import (
     compile_topic_pattern,
     ensure_known_topics,
     no_topic_matches,
-    open_directory,
+    open_each,
 )
 from pylog.reading.replicas import ensure_one_cluster
 from pylog.text.words import counted, named
@@ -190,7 +190,7 @@ def topics(
         msg = "give either topics or a pattern, not both"
         raise ValueError(msg)
     attempts = Attempts()
-    directories = [open_directory(path) for path in paths]
+    directories = open_each(paths)
     ensure_one_cluster(each for directory in directories for each in directory.directories)
     local = _LocalTopics(directories, attempts)
     logs = [each[CLUSTER_METADATA] for each in directories if CLUSTER_METADATA in each]

@@ -174,7 +174,8 @@ def examine(  # noqa: PLR0913 - what `doctor` has
         for each in (views if topics is None else ())
         if each.directory.was_deleted()
     }
-    reports = [each for each in reports if each.path not in deleted]
+    # One that was moved meanwhile may have been seen on both disks.
+    reports = list({each.path: each for each in reports if each.path not in deleted}.values())
     directories = [
         LogDirectoryReport(
             printable_location(each.path),

@@ -20,7 +20,6 @@ from pylog.checks.log_directory import (
     check_log_directory,
     findings_between,
     held_partitions,
-    log_directories_of,
     node_findings,
 )
 from pylog.checks.not_live import not_live_directories
@@ -36,7 +35,11 @@ from pylog.findings.finding import Effect, Severity
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 from pylog.locations import name_of, parent_of, parse_location
 from pylog.reading.damage import DamageReport
-from pylog.reading.discovery import directory_identity, discover_partitions
+from pylog.reading.discovery import (
+    beside_one_another,
+    directory_identity,
+    discover_partitions,
+)
 from pylog.reading.log_directory import LogDirectory
 from pylog.reading.log_view import read_steadily
 from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
@@ -167,20 +170,21 @@ class Examination:
             for each in check.findings
             if each.kind != kinds.DAMAGED_CHECKPOINT or parent_of(each.path) not in self._metas
         ]
+        place = check.view.directory  # a broker may have moved it
         around = [
-            *self._findings_around().get(view.directory.path, ()),
-            *self._findings_of_replicas(view.topic_partition).get(view.directory.path, ()),
+            *self._findings_around().get(place.path, ()),
+            *self._findings_of_replicas(view.topic_partition).get(place.path, ()),
         ]
-        own = [self._settled(each, view.directory.log_directory) for each in own]
-        if view.directory.log_directory in self._unloaded:
+        own = [self._settled(each, place.log_directory) for each in own]
+        if place.log_directory in self._unloaded:
             own, around = list(map(_not_loaded, own)), list(map(_not_loaded, around))
             check = check._replace(start=None)
         elif any(each.effect is Effect.OFFLINE for each in own):  # before it can be set aside
             around = [_not_loaded(each) if each.effect is Effect.STRAY else each for each in around]
-        elif self._ends_setting_aside(view.directory.log_directory):
+        elif self._ends_setting_aside(place.log_directory):
             around = [_not_set_aside(each) for each in around]
         self._starts[view] = check.start
-        hanging = self._hanging.get(id(self._nodes[view.directory.log_directory].cluster))
+        hanging = self._hanging.get(id(self._nodes[place.log_directory].cluster))
         if hanging is not None:
             own += hanging.findings(view, check.start)
         return check._replace(findings=[*around, *own])
@@ -412,12 +416,12 @@ def _directories(
     paths: Sequence[str | os.PathLike[str]],
 ) -> tuple[list[LogDirectory], list[str], list[str]]:
     """Return what lies under paths, all log directories in order, and those without a partition."""
-    directories: list[LogDirectory] = []
+    listed: list[list[PartitionDirectory]] = []
     log_directories: list[str] = []
     new_disks: list[str] = []
     for path in paths:
         try:
-            found = _log_directories(path)
+            found = discover_partitions(path)
         except LogDirectoryError:
             new = parse_location(os.fspath(path))
             if not is_new_disk(new, is_alone=len(paths) == 1):
@@ -425,16 +429,22 @@ def _directories(
             new_disks.append(new)
             log_directories.append(new)
         else:
-            directories += found
-            log_directories += log_directories_of(found[0])
+            listed.append(found)
+            log_directories += dict.fromkeys(
+                each.log_directory for each in found if not each.is_named
+            )
+    listed = beside_one_another(listed, of_node=True)
+    # What is not live is looked at only if the paths name nothing else.
+    include_stray = all(each.state for found in listed for each in found if not each.is_named)
+    directories = [
+        each for found in listed for each in _each_once(found, include_stray=include_stray)
+    ]
     return directories, log_directories, new_disks
 
 
-def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:
+def _each_once(found: Sequence[PartitionDirectory], *, include_stray: bool) -> list[LogDirectory]:
     """Return what lies under a path; more than one if a partition lies there twice (t-0, t-00)."""
-    found = discover_partitions(path)
-    # What is not live is looked at only if the path names nothing else.
-    others = [] if all(each.state for each in found) else [each for each in found if each.state]
+    others = [each for each in found if not each.is_live(include_stray=include_stray)]
     each_once: list[dict[TopicPartition, PartitionDirectory]] = [{}]
     for each in found:
         if each not in others:
@@ -445,7 +455,6 @@ def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:
                 each_once.append(place)
             place[each.topic_partition] = each
     first, *more = (list(one.values()) for one in each_once)
-    include_stray = not others
     return [
         LogDirectory([*first, *others], include_stray=include_stray),
         *(LogDirectory(each, include_stray=include_stray) for each in more),

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING
 
 from pylog.checks.absent_partitions import unserved
 from pylog.checks.replicas import find_fork
-from pylog.errors import LogStorageError
+from pylog.errors import LogStorageError, SegmentVanishedError
+from pylog.files import disk
 from pylog.files.file_names import FUTURE_DIR_SUFFIX
+from pylog.files.looks import Looks
 from pylog.findings import kinds
 from pylog.findings.finding import Effect, Finding, FindingKind
-from pylog.locations import printable_location
+from pylog.locations import is_remote, printable_location
 from pylog.writing.node_disks import Place
 
 if TYPE_CHECKING:
@@ -49,12 +51,37 @@ def future_findings(
             log_directory = view.directory.log_directory
             node = nodes[log_directory]
             live = live_of.get((node, view.topic_partition), [])
-            yield log_directory, _finding(view, live, node)
+            found = _steady_finding(view, live, node)
+            if found is None:
+                continue
+            yield log_directory, found
             is_made_anew = not live and not node.is_set_aside(
                 view.topic_partition, view.directory.path
             )
             for each in unserved(node, view.topic_partition, log_directory) if is_made_anew else ():
                 yield log_directory, each
+
+
+def _steady_finding(view: LogView, live: list[LogView], node: Node) -> Finding | None:
+    """Return what becomes of a copy; None of one that a broker has put in its place meanwhile."""
+    path = view.directory.path
+    looks = Looks()
+    while True:
+        try:
+            return _finding(view, live, node)
+        except LogStorageError as error:
+            if not is_remote(path) and not disk.lexists(path):
+                return None
+            if not isinstance(error, SegmentVanishedError):
+                reason = getattr(error, "reason", str(error))
+                message = (
+                    f"partition {view.topic_partition} is being moved between disks; what becomes "
+                    f"of it is not known: {reason}"
+                )
+                found = kinds.FUTURE_DIRECTORY.found(path, message)
+                return found._replace(own_effect=Effect.UNKNOWN)
+            looks.again(error)
+            view, live = view.refreshed(), [each.refreshed() for each in live]
 
 
 def _finding(view: LogView, live: list[LogView], node: Node) -> Finding:
@@ -68,20 +95,14 @@ def _finding(view: LogView, live: list[LogView], node: Node) -> Finding:
     assignment = node.assignment(view.topic_partition)
     beside = [each for each in live if each.directory.log_directory == view.directory.log_directory]
     is_here = node.is_placed_in(view.directory.log_directory, view.topic_partition)
-    try:
-        if beside and node.is_kraft:
-            found = _beside_live(view, node, is_here=is_here)
-        elif is_here:
-            found = _promoted(view, live, what)
-        elif assignment is None or (assignment.place is Place.NOT_KNOWN and not live):
-            found = _unknown(view, live, what)
-        else:
-            found = _moved(view, live, what, assignment)
-    except LogStorageError as error:
-        reason = getattr(error, "reason", str(error))
-        return kinds.FUTURE_DIRECTORY.found(
-            path, f"{what}; what becomes of it is not known: {reason}"
-        )._replace(own_effect=Effect.UNKNOWN)
+    if beside and node.is_kraft:
+        found = _beside_live(view, node, is_here=is_here)
+    elif is_here:
+        found = _promoted(view, live, what)
+    elif assignment is None or (assignment.place is Place.NOT_KNOWN and not live):
+        found = _unknown(view, live, what)
+    else:
+        found = _moved(view, live, what, assignment)
     if assignment is not None and not assignment.is_certain and found.effect is not None:
         return found._replace(own_effect=Effect.UNKNOWN)
     return found

@@ -29,6 +29,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
+from pylog.files import disk
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     CLEAN_SHUTDOWN,
@@ -49,7 +50,7 @@ from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import is_folder, list_directory
 from pylog.findings import kinds
 from pylog.findings.finding import Effect, Finding, Severity
-from pylog.locations import join, printable_location
+from pylog.locations import is_remote, join, printable_location
 from pylog.reading.discovery import PartitionDirectory, directory_identity
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_view import LogView
@@ -93,8 +94,7 @@ class LogDirectoryCheck(NamedTuple):
 
 def log_directories_of(directory: LogDirectory) -> list[str]:
     """Return the log directories that were given, sorted; none of partitions that were."""
-    known = [*(view.directory for view in directory), *directory.others]
-    return sorted({each.log_directory for each in known if not each.is_named})
+    return sorted({each.log_directory for each in directory.directories if not each.is_named})
 
 
 def held_partitions(
@@ -115,7 +115,7 @@ def check_log_directories(
     users: BrokerUsers,
 ) -> list[LogDirectoryCheck]:
     """Return what is wrong with the log directories that were given, sorted by path."""
-    known = [*(view.directory for view in directory), *directory.others]
+    known = directory.directories
     checks = []
     for path in log_directories_of(directory):
         here = [each for each in known if each.log_directory == path]
@@ -307,7 +307,11 @@ def node_findings(
             now = nodes_of(nodes, version)
             if any(nodes[each].knows_metadata and not now[each].knows_metadata for each in asked):
                 return None
-            still = [each for each in places if not each.directory.was_deleted()]
+            still = [
+                each
+                for each in places
+                if not (each.directory.was_moved() or each.directory.was_deleted())
+            ]
             return _node_findings(still, now)
 
         found = lasting(found, look, nodes)
@@ -420,6 +424,7 @@ def _between_partitions(
     nodes: Mapping[str, Node],
 ) -> Iterator[tuple[str, Finding]]:
     owners: dict[object, str] = {}
+    twice: dict[str, tuple[PartitionDirectory, str]] = {}
     topic_ids: dict[tuple[str | None, str], list[tuple[LogView, uuid.UUID]]] = defaultdict(list)
     for view, is_live in [*((each, True) for each in views), *((each, False) for each in not_live)]:
         log_directory = view.directory.log_directory
@@ -431,13 +436,30 @@ def _between_partitions(
             what = owner, view.directory.state, view.topic_partition
             other = owners.setdefault(what, view.directory.path)
             if other != view.directory.path:
-                yield log_directory, _duplicate(view.directory, other)
+                twice[view.directory.path] = view.directory, other
         topic_id = stored_topic_id(view)
         if topic_id is not None and is_live:
             cluster_id = None if meta is None else meta.cluster_id
             topic_ids[cluster_id, view.topic].append((view, topic_id))
+    for each, other in _still_twice(twice).values():
+        yield each.log_directory, _duplicate(each, other)
     yield from _topic_ids_that_disagree(topic_ids.values(), nodes)
     yield from _topic_ids_used_twice(topic_ids.items())
+
+
+def _still_twice(
+    twice: dict[str, tuple[PartitionDirectory, str]],
+) -> dict[str, tuple[PartitionDirectory, str]]:
+    """Leave out partitions that a live broker has moved from one to the other."""
+    return lasting(
+        twice,
+        lambda: [
+            path
+            for path, (_, other) in twice.items()
+            if is_remote(path) or (disk.lexists(path) and disk.lexists(other))
+        ],
+        {each.log_directory for each, _ in twice.values()},
+    )
 
 
 def _duplicate(directory: PartitionDirectory, other: str) -> Finding:

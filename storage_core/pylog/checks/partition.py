@@ -45,6 +45,7 @@ from pylog.checks.transactions import TransactionFindings, Undecided
 from pylog.config import LogConfig
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
 from pylog.files.clean_shutdown import has_clean_shutdown
+from pylog.files.directory_lock import is_in_use
 from pylog.files.file_names import (
     CLEANER_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
@@ -73,9 +74,10 @@ if TYPE_CHECKING:
 
 
 _MOST_LOOKS = 4
-"""How often a log is looked at that changes meanwhile, before what was found is believed."""
-_PAUSE_SECONDS = 0.2
-"""Before the next look: a broker's thread that is suspended between two files gets its turn."""
+"""How often a log is looked at whose files go while it is read, before that is an error."""
+_PAUSES_SECONDS = (0.2, 1.8)
+"""Before each further look at a log that a broker works on: its threads write files in turn, and
+one that is suspended between two of them has to get its own."""
 _MISSING_FILES = (kinds.MISSING_INDEX, kinds.MISSING_TIME_INDEX)
 
 
@@ -90,8 +92,8 @@ def check_partition(
 ) -> PartitionCheck:
     """Read all of one partition and return what is wrong with it.
 
-    A broker may go on working on it. Where a log has changed meanwhile and something seems wrong,
-    it is looked at once more, and what is not wrong then has only been on its way.
+    A broker may go on working on it. Where one does, and something seems wrong, the log is looked
+    at twice more, and what is not wrong each time has only been on its way.
 
     ``user`` is whom a broker runs as; None for one who may do anything.
     """
@@ -129,7 +131,8 @@ def _check_settled(
     make_walk: Callable[..., LogWalk],
 ) -> PartitionCheck:
     """Return what is wrong with a partition once it stays wrong."""
-    before: set[tuple[str, str, str]] | None = None
+    kept: set[tuple[str, str, str]] | None = None
+    pauses: Iterator[float] | None = None
     for looks_left in range(_MOST_LOOKS - 1, -1, -1):
         damage = DamageReport(is_logged=False)
         # What is wrong with files does not depend on whether readers are given what is in them.
@@ -142,23 +145,30 @@ def _check_settled(
                 raise
             continue
         except LogDirectoryError as error:
+            if looks_left and view.directory.was_moved():
+                continue
             path = view.directory.path if error.path is None else str(error.path)
             found = kinds.UNREADABLE.found(path, error.reason, error.position)
             return PartitionCheck(view, [found], [])
         if not any(map(_is_wrong, check.findings)):
             return check
         now = _seen_now(view)
-        check = check._replace(findings=_still_missing(check.findings, now))
-        wrong = {_identity(each) for each in check.findings if _is_wrong(each)}
-        if not wrong or not _has_changed(view, now) or (before is None and not looks_left):
+        findings = _still_missing(check.findings, now)
+        losses = () if check.start is None else check.start.losses
+        wrong = {_identity(each) for each in (*filter(_is_wrong, findings), *losses)}
+        kept = wrong if kept is None else kept & wrong
+        check = check._replace(
+            findings=[each for each in findings if not _is_wrong(each) or _identity(each) in kept],
+            # A start that would lose what was on its way says nothing.
+            start=check.start if kept.issuperset(map(_identity, losses)) else None,
+        )
+        if pauses is None:
+            is_live = _has_changed(view, now) or is_in_use(view.directory.log_directory)
+            pauses = iter(_PAUSES_SECONDS if is_live else ())
+        pause = next(pauses, None)
+        if not kept or not looks_left or pause is None:
             return check
-        if before is not None and (wrong == before or not looks_left):
-            lasting = [
-                each for each in check.findings if not _is_wrong(each) or _identity(each) in before
-            ]
-            return check._replace(findings=lasting)
-        before = wrong
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(pause)
     raise AssertionError  # the last look returns or raises
 
 

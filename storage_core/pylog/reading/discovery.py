@@ -4,20 +4,28 @@ A path is either a *log directory* (Kafka: an entry of ``log.dirs``), whose sub-
 named ``<topic>-<partition>``, or such a partition directory itself. The content decides, not the
 name: a log directory may well be called ``kafka-0``. A reader of records takes a single ``.log``
 file, too: it stands for the offsets of that segment in its partition.
+
+A broker moves partitions between its log directories (KIP-113): it makes a copy, puts that in its
+place on the new disk, and takes the old one away after that. Disks that are listed one after the
+other may show such a partition twice, or not at all; then it is looked for once more.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pylog.errors import (
+    CorruptCheckpointError,
     LogDirectoryError,
+    SegmentVanishedError,
     UnexpectedFileError,
+    UnreadableFileError,
 )
 from pylog.files import disk
 from pylog.files.checkpoint_file import CheckpointNumberError, known_offset_checkpoint
@@ -32,6 +40,7 @@ from pylog.files.file_names import (
     is_partition_file,
     parse_partition_directory_name,
 )
+from pylog.files.meta_properties import read_meta_properties
 from pylog.files.storage import list_directory
 from pylog.locations import is_remote, join, name_of, parent_of, parse_location, printable_location
 from pylog.reading.foreign_layouts import what_it_looks_like
@@ -74,7 +83,8 @@ class PartitionDirectory:
     ``is_named`` tells that the path which was given is this directory, not the one above.
     ``segments`` are the base offsets of those whose ``.log`` files were given instead of the
     directory, ascending: nothing but the offsets from each of them up to the segment after it is
-    read. It is empty for the whole partition.
+    read. It is empty for the whole partition. ``beside`` are log directories that were given
+    together with the one above, where it may be found once it is moved.
     """
 
     topic_partition: TopicPartition
@@ -82,6 +92,7 @@ class PartitionDirectory:
     state: str = ""
     is_named: bool = False
     segments: tuple[int, ...] = ()
+    beside: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def is_live(self, *, include_stray: bool) -> bool:
         """Whether it is read: it is live, or such directories are wanted, or it was named."""
@@ -92,11 +103,40 @@ class PartitionDirectory:
         """The directory above, where the log directory's checkpoints lie."""
         return parent_of(self.path)
 
+    def now(self) -> PartitionDirectory:
+        """Return where it is: in another log directory of its node if a broker has moved it."""
+        if self.state or not self.beside or is_remote(self.path) or disk.lexists(self.path):
+            return self
+        node = node_of(self.log_directory)
+        for place in self.beside if node is not None else ():
+            path = join(place, name_of(self.path))
+            if disk.lexists(path) and node_of(place) == node:
+                others = (each for each in self.beside if each != place)
+                return replace(self, path=path, beside=(self.log_directory, *others))
+        return self
+
+    def was_moved(self) -> bool:
+        """Whether a broker has moved it to another log directory since it was found."""
+        return self.now() is not self
+
     def was_deleted(self) -> bool:
-        """Whether a broker has deleted it since it was found: only it is gone from its disk."""
-        if self.is_named or is_remote(self.path) or disk.lexists(self.path):
+        """Whether a broker has deleted it since it was found: only it is gone, from all disks."""
+        if self.is_named or is_remote(self.path):
+            return False
+        places = (self.log_directory, *self.beside)
+        # Twice: it may be moved while they are looked at one after the other.
+        if any(disk.lexists(join(each, name_of(self.path))) for each in (*places, *places)):
             return False
         return disk.exists(join(self.log_directory, META_PROPERTIES))
+
+
+def node_of(log_directory: str) -> tuple[str | None, int] | None:
+    """Return the cluster's id and the number of the node whose log directory it is, if known."""
+    try:
+        meta = read_meta_properties(join(log_directory, META_PROPERTIES))
+    except (CorruptCheckpointError, UnreadableFileError, SegmentVanishedError):
+        return None
+    return None if meta.node_id is None else (meta.cluster_id, meta.node_id)
 
 
 _ORDER = attrgetter("topic_partition", "path", "state", "is_named", "segments")
@@ -258,6 +298,68 @@ def _merged(one: PartitionDirectory, other: PartitionDirectory) -> PartitionDire
     return replace(other if other.is_named else one, segments=tuple(sorted(segments)))
 
 
+def beside_one_another(
+    listed: Sequence[list[PartitionDirectory]], *, of_node: bool
+) -> list[list[PartitionDirectory]]:
+    """Return what several paths hold, once it is known where each partition of a node is.
+
+    Each directory has the other log directories of its node beside it, or all of them.
+    """
+    places: dict[str, list[PartitionDirectory]] = {}  # of local log directories
+    for found in listed:
+        for each in found:
+            if not each.is_named and not is_remote(each.path):
+                places.setdefault(each.log_directory, found)
+    if len(places) < 2:
+        return list(listed)
+    nodes: dict[object, list[str]] = {}
+    for place in places:
+        nodes.setdefault(node_of(place) or place, []).append(place)
+    for disks in nodes.values():
+        if len(disks) > 1:
+            _settle({place: places[place] for place in disks})
+    beside = {
+        place: tuple(each for each in (disks if of_node else places) if each != place)
+        for disks in nodes.values()
+        for place in disks
+    }
+    return [
+        [
+            each if each.is_named else replace(each, beside=beside.get(each.log_directory, ()))
+            for each in found
+        ]
+        for found in listed
+    ]
+
+
+def _settle(disks: Mapping[str, list[PartitionDirectory]]) -> None:
+    """Add the partitions of a node that were in none of its disks when each was listed.
+
+    Of those that were in two, what has been taken away is left out.
+    """
+    found: dict[TopicPartition, list[PartitionDirectory]] = {}
+    for each in chain.from_iterable(disks.values()):
+        if not each.state:
+            found.setdefault(each.topic_partition, []).append(each)
+    names: dict[str, set[str]] = {}
+    for place, listed in disks.items():
+        entries = {each.name: each for each in list_directory(place)}
+        names[place] = set(entries)
+        live = {name: find_partition_directory_name(name) for name in entries}
+        missed = [
+            entries[name]
+            for name, parsed in live.items()
+            if parsed is not None and not parsed.state and parsed.topic_partition not in found
+        ]
+        if missed:
+            listed[:] = in_order([*listed, *_partitions_among(missed)])
+    for twice in found.values():
+        if len(twice) > 1:
+            gone = [each for each in twice if name_of(each.path) not in names[each.log_directory]]
+            for each in gone if len(gone) < len(twice) else ():
+                disks[each.log_directory].remove(each)
+
+
 def discover_all(
     paths: Iterable[str | os.PathLike[str]],
     *,
@@ -269,10 +371,12 @@ def discover_all(
     ``known`` is as for `discover_partitions`.
     """
     directories: dict[str | tuple[int, int], PartitionDirectory] = {}
-    for path in paths:
-        for directory in discover_partitions(
-            path, takes_segment_files=takes_segment_files, known=known
-        ):
+    listed = [
+        discover_partitions(path, takes_segment_files=takes_segment_files, known=known)
+        for path in paths
+    ]
+    for found in beside_one_another(listed, of_node=False):
+        for directory in found:
             place = directory_identity(directory.path)
             other = directories.get(place)
             directories[place] = directory if other is None else _merged(other, directory)

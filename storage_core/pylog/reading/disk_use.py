@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError
+from pylog.files import disk
 from pylog.files.file_names import (
     LEADER_EPOCH_CHECKPOINT,
+    META_PROPERTIES,
     METADATA_SNAPSHOT,
     PARTITION_METADATA,
     find_partition_directory_name,
@@ -21,7 +23,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.quorum_state import QUORUM_STATE
 from pylog.files.storage import list_directory
-from pylog.locations import is_remote
+from pylog.locations import is_remote, join, name_of, parent_of
 from pylog.reading.discovery import directory_identity
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ def _add_partition(use: DiskUse, path: str) -> None:
     name = find_partition_directory_name(os.path.basename(path.rstrip("/")))  # noqa: PTH119
     state = "" if name is None else name.state.removeprefix("-")
     use.directories[path] += 0
-    for entry in _listed(use, path):
+    for entry in _listed_within(use, path):
         is_file = not _is_directory(entry)
         for file_name, size in _files(use, entry):
             use.kinds[state or (_kind(file_name) if is_file else "other")] += size
@@ -120,10 +122,28 @@ def _listed(use: DiskUse, directory: str) -> list[DirectoryEntry]:
         return []
 
 
+def _listed_within(use: DiskUse, directory: str) -> list[DirectoryEntry]:
+    """Return what is in a directory that was listed; nothing if a broker has taken it away."""
+    before = len(use.errors)
+    entries = _listed(use, directory)
+    if len(use.errors) > before and _was_taken_away(directory):
+        del use.errors[before:]
+    return entries
+
+
+def _was_taken_away(directory: str) -> bool:
+    """Whether a directory is gone, and not with the disk that it was on."""
+    if is_remote(directory) or disk.lexists(directory):
+        return False
+    above = parent_of(directory)
+    is_partition = find_partition_directory_name(name_of(directory)) is not None
+    return disk.exists(join(above, META_PROPERTIES) if is_partition else above)
+
+
 def _files(use: DiskUse, entry: DirectoryEntry) -> Iterator[tuple[str, int]]:
     """Yield name and size of a file, or of all files below a directory."""
     if _is_directory(entry):
-        for each in _listed(use, entry.path):
+        for each in _listed_within(use, entry.path):
             yield from _files(use, each)
         return
     try:

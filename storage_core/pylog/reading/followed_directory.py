@@ -90,17 +90,26 @@ class FollowedDirectory:
         LogStorageError
             A directory cannot be listed, or where a log ends is not known because of damage.
         """
-        directories = one_of_each(
-            discover_all(self._paths, known=self._known),
-            include_stray=self._include_stray,
-            replica=self._replica,
-            tells=not self._known,
-        )
-        self._known = {each.path: each for each in directories}
-        live = [each for each in directories if each.is_live(include_stray=self._include_stray)]
-        chosen = [each for each in live if each in self._choice]
-        self._partitions = {each.topic_partition: self._followed(each) for each in chosen}
-        self._logs = self._look_at(chosen)
+        looks = Looks()
+        while True:
+            directories = one_of_each(
+                discover_all(self._paths, known=self._known),
+                include_stray=self._include_stray,
+                replica=self._replica,
+                tells=not self._known,
+            )
+            self._known = {each.path: each for each in directories}
+            live = [each for each in directories if each.is_live(include_stray=self._include_stray)]
+            chosen = [each for each in live if each in self._choice]
+            self._partitions = {each.topic_partition: self._followed(each) for each in chosen}
+            try:
+                self._logs = self._look_at(chosen)
+            except LogDirectoryError as error:
+                if not any(each.was_moved() or each.was_deleted() for each in chosen):
+                    raise
+                looks.again(error)
+            else:
+                break
         self.directory = LogDirectory(
             directories,
             include_stray=self._include_stray,
@@ -183,7 +192,7 @@ class FollowedDirectory:
 
     def _followed(self, directory: PartitionDirectory) -> FollowedPartition:
         known = self._partitions.get(directory.topic_partition)
-        if known is not None and known.directory.path == directory.path:
+        if known is not None and known.goes_on_in(directory):
             return known
         return FollowedPartition(
             directory,

@@ -82,6 +82,17 @@ class FollowedPartition:
         self._file_mark: tuple[int, ...] | None = None
         self._transactions: transactions.FollowedTransactions | None = None
 
+    def goes_on_in(self, directory: PartitionDirectory) -> bool:
+        """Whether it is followed in a directory from now on: it is there, or is looked for there.
+
+        On another disk lies the same log, or that of a new topic of this name: its id tells.
+        """
+        is_here = directory.path == self.directory.path
+        if is_here or (self._seen is not None and self._seen.topic_id is not None):
+            self.directory = directory
+            return True
+        return False
+
     def look(self, starts: LogStartOffsets, pending: PendingCommit) -> FollowedLog:
         """Return the partition as it is now.
 

@@ -13,8 +13,14 @@ from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
 from pylog.files.file_names import nearest_topic
 from pylog.locations import in_store, printable_location
 from pylog.model import INTERNAL_TOPICS, TopicPartition
-from pylog.reading.discovery import LogStartOffsets, PartitionDirectory, discover_all
-from pylog.reading.log_view import LogView
+from pylog.reading.discovery import (
+    LogStartOffsets,
+    PartitionDirectory,
+    beside_one_another,
+    discover_all,
+    discover_partitions,
+)
+from pylog.reading.log_view import LogView, view_of
 from pylog.reading.notebook_display import directories_repr, short_repr, topics_html
 from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.replicas import one_of_each
@@ -268,16 +274,18 @@ class LogDirectory:
         for each in wanted:
             view = self._views.get(each)
             if view is None:
-                directory = self._live[each]
-                above = directory.log_directory
-                starts = self._starts.setdefault(above, LogStartOffsets(above))
-                pending = self._pending.get(above)
-                if pending is None:
-                    pending = self._pending.setdefault(above, PendingCommit(above))
                 # One that another thread has made meanwhile is everybody's.
-                view = self._views.setdefault(each, LogView(directory, starts, pending=pending))
+                view = self._views.setdefault(each, view_of(self._live[each], self._view_in))
             views.append(view)
         return views
+
+    def _view_in(self, directory: PartitionDirectory) -> LogView:
+        above = directory.log_directory
+        starts = self._starts.setdefault(above, LogStartOffsets(above))
+        pending = self._pending.get(above)
+        if pending is None:
+            pending = self._pending.setdefault(above, PendingCommit(above))
+        return LogView(directory, starts, pending=pending)
 
     def _still_there(self, wanted: Iterable[TopicPartition]) -> list[LogView]:
         """Return views of partitions; a broker may have deleted some since, which are left out."""
@@ -405,6 +413,16 @@ def _topic_and_partition(given: object) -> tuple[str, int]:
         case _:
             msg = f"{given!r} is not a topic and a partition, as in directory['orders', 0]"
     raise TypeError(msg)
+
+
+def open_each(paths: Iterable[str | os.PathLike[str]]) -> list[LogDirectory]:
+    """Return what lies under each path by itself; a partition that is moved, under one of them."""
+    places = in_store(list(paths), None, None)
+    listed = beside_one_another([discover_partitions(each) for each in places], of_node=True)
+    return [
+        LogDirectory(one_of_each(found), given=[os.fspath(place)])
+        for place, found in zip(places, listed, strict=True)
+    ]
 
 
 def opened(

@@ -110,12 +110,27 @@ def read_steadily(view: LogView, read: Callable[[LogView], _Value]) -> _Value:
             view = view.refreshed()
 
 
+def view_of(
+    directory: PartitionDirectory, look: Callable[[PartitionDirectory], LogView]
+) -> LogView:
+    """Return a view of a partition; of where it is once a broker has moved it to another disk."""
+    looks = Looks()
+    while True:
+        view = look(directory)
+        if view.unreadable is None or not directory.was_moved():
+            return view
+        directory = directory.now()
+        looks.again(view.unreadable)
+
+
 def read_unless_deleted(
     view: LogView, read: Callable[[LogView], _Value], otherwise: _Value
 ) -> _Value:
     """Return what `read_steadily` does; ``otherwise`` of a log that a broker deletes meanwhile."""
 
     def read_what_is_there(now: LogView) -> _Value:
+        if now.unreadable is not None:
+            now = now.refreshed()  # it may have been moved
         is_deleted = now.unreadable is not None and now.directory.was_deleted()
         return otherwise if is_deleted else read(now)
 
@@ -265,8 +280,15 @@ class LogView:
         pending
             See the class; None for the one that this view has.
         """
-        starts = LogStartOffsets(self.directory.log_directory)
-        return LogView(self.directory, starts, self.damage, pending or self.pending, self.access)
+
+        def look(directory: PartitionDirectory) -> LogView:
+            above = directory.log_directory
+            hidden = pending or self.pending
+            if hidden.log_directory != above:
+                hidden = type(hidden)(above)
+            return LogView(directory, LogStartOffsets(above), self.damage, hidden, self.access)
+
+        return view_of(self.directory, look)
 
     def with_damage(self, damage: DamageReport | None) -> LogView:
         """Return the view with another report of damage, or with none."""

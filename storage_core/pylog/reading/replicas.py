@@ -27,11 +27,13 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
+from pylog.files import disk
 from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA
 from pylog.files.leader_epochs import end_offset_for
+from pylog.files.looks import lasting
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import read_partition_metadata
-from pylog.locations import join, name_of, printable_location
+from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.model import TopicPartition
 from pylog.reading.discovery import LogStartOffsets, directory_identity, in_order
 from pylog.reading.log_view import LogView
@@ -87,6 +89,7 @@ def one_of_each(
             kept += map(_under_its_own_name, others)
         else:
             kept += others
+        live = nodes.settled(live) if len(live) > 1 else live
         if len(live) > 1:
             nodes.ensure_replicas(live)
             best = max(live, key=lambda each: (each.log_directory == wanted, *_rank(each)))
@@ -151,12 +154,35 @@ class _Nodes:
         where = printable_location(path)
         return where if node_id is None else f"{where} (node {node_id})"
 
+    def settled(self, found: list[PartitionDirectory]) -> list[PartitionDirectory]:
+        """Leave out what a node that moves a partition between its disks has taken away by now."""
+        twice = {
+            each.path: each
+            for one, other in combinations(found, 2)
+            if self._are_of_one_node(one, other) and not is_remote(one.path)
+            for each in (one, other)
+        }
+
+        def look() -> dict[str, PartitionDirectory]:
+            return twice if all(map(disk.lexists, twice)) else {}
+
+        if not twice or lasting(twice, look, [each.log_directory for each in twice.values()]):
+            return found
+        # A view of one that is on its way follows it.
+        left = next(filter(disk.lexists, twice), next(iter(twice)))
+        return [each for each in found if each.path not in twice or each.path == left]
+
+    def _are_of_one_node(self, one: PartitionDirectory, other: PartitionDirectory) -> bool:
+        if one.log_directory == other.log_directory:
+            return True
+        node_id = self.node_id(one.log_directory)
+        return node_id is not None and node_id == self.node_id(other.log_directory)
+
     def ensure_replicas(self, found: Sequence[PartitionDirectory]) -> None:
         for one, other in combinations(found, 2):
-            nodes = {self.node_id(each.log_directory) for each in (one, other)}
             topic_ids = {_topic_id(each) for each in (one, other)} - {None}
             why = None
-            if one.log_directory == other.log_directory or (len(nodes) == 1 and None not in nodes):
+            if self._are_of_one_node(one, other):
                 why = "which are of one node"
             elif len(topic_ids) > 1:
                 why = "which have two topic ids"

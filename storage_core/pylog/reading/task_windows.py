@@ -9,6 +9,7 @@ skipped with a warning where the user said so (``failOnDataLoss=false``).
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import (
@@ -19,7 +20,7 @@ from pylog.errors import (
 from pylog.files.looks import Looks
 from pylog.reading.checked_windows import CheckedWindows, ReadOptions
 from pylog.reading.early_batches import without_early_batches
-from pylog.reading.log_view import LogView
+from pylog.reading.log_view import LogView, view_of
 from pylog.reading.slicing import open_slice, segment_slices
 from pylog.text.words import offsets_text
 
@@ -131,7 +132,8 @@ class TaskWindows:
     def _look_again(self, start: int) -> _Look:
         looks = Looks()
         while True:
-            view = LogView(self._task.directory, damage=self._damage, access=self._task.access)
+            look = partial(LogView, damage=self._damage, access=self._task.access)
+            view = view_of(self._task.directory, look)
             try:
                 first, end = view.log_start_offset, view.log_end_offset
                 lost = _lost_offsets(view, self._task, start)

@@ -484,7 +484,7 @@ class OldDisks:
         reads_followers: bool = True,
     ) -> None:
         self._paths = paths
-        found = [opened(each) for each in paths]
+        found = opened(paths)
         whole = {location(each).rstrip("/") for each in paths}
         parts = [
             path

@@ -23,7 +23,7 @@ from pylog.reading.damage import Attempts
 from pylog.reading.disk_use import disk_use
 from pylog.reading.html_table import html_table
 from pylog.reading.internal_logs import CLUSTER_METADATA, bootstrap_image
-from pylog.reading.log_directory import LogDirectory, open_directory
+from pylog.reading.log_directory import LogDirectory, open_directory, open_each
 from pylog.reading.log_view import first_timestamp, read_unless_deleted
 from pylog.recovery.metadata_copies import (
     cut_metadata,
@@ -313,7 +313,7 @@ def info(*paths: str | os.PathLike[str]) -> ClusterInfo:
         msg = "give at least one log directory"
         raise ValueError(msg)
     attempts = Attempts()
-    views = dict(map(opened, paths))
+    views = dict(opened(paths))
     by_path = nodes_of(views)
     nodes = list(dict.fromkeys(by_path.values()))
     ensure_one_cluster(by_path)
@@ -360,12 +360,16 @@ def info(*paths: str | os.PathLike[str]) -> ClusterInfo:
     )
 
 
-def opened(path: str | os.PathLike[str]) -> tuple[str, LogDirectory]:
-    """Return a log directory, and the logs in it; that of a partition, if one was given."""
-    directory, names = _log_directory_of(path)
-    if META_PROPERTIES in names and not any(map(find_partition_directory_name, names)):
-        return directory, LogDirectory([])
-    return directory, open_directory(directory)
+def opened(paths: Iterable[str | os.PathLike[str]]) -> list[tuple[str, LogDirectory]]:
+    """Return log directories, and the logs in them; that of a partition, if one was given."""
+    listed = [_log_directory_of(path) for path in paths]
+    filled = {
+        directory
+        for directory, names in listed
+        if META_PROPERTIES not in names or any(map(find_partition_directory_name, names))
+    }
+    held = dict(zip(sorted(filled), open_each(sorted(filled)), strict=True))
+    return [(each, held.get(each) or LogDirectory([])) for each, _ in listed]
 
 
 def log_directory_of(path: str | os.PathLike[str]) -> str:

@@ -184,7 +184,7 @@ class _RunningPlan:
         topics: Sequence[AdoptedTopic],
         rename: dict[str, str],
     ) -> None:
-        found = dict(map(opened, directories))
+        found = dict(opened(directories))
         by_path = nodes_of(found)
         ensure_one_cluster(by_path)
         nodes = list(dict.fromkeys(by_path.values()))

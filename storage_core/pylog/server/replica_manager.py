@@ -584,7 +584,11 @@ class ReplicaManager:
         """Return the error code for an error, and log what is damaged, once."""
         if isinstance(error, OffsetOutOfRangeError):
             return Errors.OFFSET_OUT_OF_RANGE
-        if isinstance(error, SegmentVanishedError):
+        is_gone = isinstance(error, LogDirectoryError) and (
+            partition.directory.was_moved()
+            or (self._followed is not None and partition.directory.was_deleted())
+        )
+        if is_gone or isinstance(error, SegmentVanishedError):
             self._log_once(error, "%s: %s", partition.topic_partition, error)
             self._look_anew(partition)
             return Errors.KAFKA_STORAGE_ERROR  # a client asks again
@@ -608,7 +612,7 @@ class ReplicaManager:
             return  # somebody else has had it done
         self._proofs.forget(partition.topic_partition)
         topic.partitions[number] = self._partition(
-            partition.directory,
+            partition.directory.now(),
             partition.view.refreshed,
             least_epoch=partition.epochs[-1].epoch if partition.epochs else 0,
         )

@@ -167,7 +167,7 @@ def test_directories_of_two_clusters_are_refused(tmp_path: Path) -> None:
 
 def test_a_log_directory_may_have_a_name_as_a_partition_has_it(tmp_path: Path) -> None:
     write_partition(tmp_path / "disk-1", {0: [batch_v2(plain_records(0, 3))]})
-    place, views = opened(tmp_path / "disk-1")
+    [(place, views)] = opened([tmp_path / "disk-1"])
     assert place == str(tmp_path / "disk-1")
     assert [str(each.topic_partition) for each in views] == ["orders-0"]
     assert opened(tmp_path / "disk-1" / "orders-0")[0] == place
