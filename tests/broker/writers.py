@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaConsumer
+from kafka.structs import TopicPartitionReplica
 
 from tests.broker.background_thread import BackgroundThread
 from tests.broker.ledger import Ledger, Sent
@@ -74,6 +75,28 @@ class TopicChanger(BackgroundThread):
             if self.has_to_end.wait(_LIFE_SECONDS):
                 return
             self._broker.admin().delete_topics([topic])
+
+
+class PartitionMover(BackgroundThread):
+    """A thread that has partitions 0 of topics moved between the disks of a broker, in turn."""
+
+    def __init__(self, broker: KafkaBroker, topics: Sequence[str]) -> None:
+        super().__init__()
+        self._broker = broker
+        self._topics = topics
+        self.moves = 0
+
+    def work(self) -> None:
+        admin = self._broker.admin()
+        disks = self._broker.log_dirs
+        places = dict.fromkeys(self._topics, 0)
+        for topic in itertools.cycle(self._topics):
+            if self.has_to_end.wait(_PAUSE_SECONDS):
+                return
+            places[topic] = (places[topic] + 1) % len(disks)
+            replica = TopicPartitionReplica(topic, 0, 1)
+            admin.alter_replica_log_dirs({replica: str(disks[places[topic]])})
+            self.moves += 1
 
 
 class Writer(BackgroundThread):

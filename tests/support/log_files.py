@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 from typing import TYPE_CHECKING
 
@@ -113,6 +114,16 @@ def write_partition(
             with_time_index=with_time_index,
         )
     return directory
+
+
+def move_partition(directory: Path, log_directory: Path) -> Path:
+    """Move a partition to another log directory as a broker does: first the copy is there."""
+    copy = log_directory / f"{directory.name}.{2:032x}-future"
+    shutil.copytree(directory, copy)
+    moved = copy.rename(log_directory / directory.name)
+    deleted = directory.rename(directory.with_name(f"{directory.name}.{1:032x}-delete"))
+    shutil.rmtree(deleted)
+    return moved
 
 
 def write_meta_properties(log_directory: Path) -> None:

@@ -416,7 +416,7 @@ def _directories(
     paths: Sequence[str | os.PathLike[str]],
 ) -> tuple[list[LogDirectory], list[str], list[str]]:
     """Return what lies under paths, all log directories in order, and those without a partition."""
-    listed: list[list[PartitionDirectory]] = []
+    listed: list[tuple[str, list[PartitionDirectory]]] = []
     log_directories: list[str] = []
     new_disks: list[str] = []
     for path in paths:
@@ -428,16 +428,17 @@ def _directories(
                 raise
             new_disks.append(new)
             log_directories.append(new)
+            listed.append((new, []))  # a partition may be moved to it
         else:
-            listed.append(found)
+            listed.append((os.fspath(path), found))
             log_directories += dict.fromkeys(
                 each.log_directory for each in found if not each.is_named
             )
-    listed = beside_one_another(listed, of_node=True)
+    settled = list(filter(None, beside_one_another(listed, of_node=True)))
     # What is not live is looked at only if the paths name nothing else.
-    include_stray = all(each.state for found in listed for each in found if not each.is_named)
+    include_stray = all(each.state for found in settled for each in found if not each.is_named)
     directories = [
-        each for found in listed for each in _each_once(found, include_stray=include_stray)
+        each for found in settled for each in _each_once(found, include_stray=include_stray)
     ]
     return directories, log_directories, new_disks
 

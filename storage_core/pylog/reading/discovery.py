@@ -157,8 +157,13 @@ def discover_partitions(
     *,
     takes_segment_files: bool = False,
     known: Collection[str] = (),
+    may_be_empty: bool = False,
 ) -> list[PartitionDirectory]:
-    """Return the partition directories that ``path`` is or holds, sorted; all states."""
+    """Return the partition directories that ``path`` is or holds, sorted; all states.
+
+    None is an error, unless ``path`` is a log directory by its ``meta.properties`` and
+    ``may_be_empty``: a broker may have moved all partitions to other disks.
+    """
     root = parse_location(os.fspath(path))
     if takes_segment_files:
         named = _find_partition_of_segment_file(root)
@@ -172,7 +177,8 @@ def discover_partitions(
     ):
         return [_partition_directory(root)]
     partitions = in_order(_partitions_among(entries, known))
-    if not partitions:
+    is_log_directory = any(entry.name == META_PROPERTIES for entry in entries)
+    if not partitions and not (may_be_empty and is_log_directory):
         raise LogDirectoryError(_why_no_log(entries), root)
     return partitions
 
@@ -299,19 +305,20 @@ def _merged(one: PartitionDirectory, other: PartitionDirectory) -> PartitionDire
 
 
 def beside_one_another(
-    listed: Sequence[list[PartitionDirectory]], *, of_node: bool
+    listed: Sequence[tuple[str, list[PartitionDirectory]]], *, of_node: bool
 ) -> list[list[PartitionDirectory]]:
     """Return what several paths hold, once it is known where each partition of a node is.
 
-    Each directory has the other log directories of its node beside it, or all of them.
+    ``listed`` are the paths, and what was found in each. Each directory has the other log
+    directories of its node beside it, or all of them.
     """
     places: dict[str, list[PartitionDirectory]] = {}  # of local log directories
-    for found in listed:
-        for each in found:
-            if not each.is_named and not is_remote(each.path):
-                places.setdefault(each.log_directory, found)
+    for path, found in listed:
+        if not is_remote(path) and not any(each.is_named for each in found):
+            place = found[0].log_directory if found else parse_location(path)
+            places.setdefault(place, found)
     if len(places) < 2:
-        return list(listed)
+        return [found for _, found in listed]
     nodes: dict[object, list[str]] = {}
     for place in places:
         nodes.setdefault(node_of(place) or place, []).append(place)
@@ -328,7 +335,7 @@ def beside_one_another(
             each if each.is_named else replace(each, beside=beside.get(each.log_directory, ()))
             for each in found
         ]
-        for found in listed
+        for _, found in listed
     ]
 
 
@@ -360,6 +367,37 @@ def _settle(disks: Mapping[str, list[PartitionDirectory]]) -> None:
                 disks[each.log_directory].remove(each)
 
 
+def discover_each(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    takes_segment_files: bool = False,
+    known: Collection[str] = (),
+    of_node: bool = True,
+) -> list[list[PartitionDirectory]]:
+    """Return the partition directories under each of several paths.
+
+    ``known`` is as for `discover_partitions`, ``of_node`` as for `beside_one_another`.
+    """
+    given = [os.fspath(each) for each in paths]
+    listed = [
+        (
+            each,
+            discover_partitions(
+                each,
+                takes_segment_files=takes_segment_files,
+                known=known,
+                may_be_empty=len(given) > 1,
+            ),
+        )
+        for each in given
+    ]
+    if not any(found for _, found in listed):
+        shown = ", ".join(map(printable_location, given))
+        reason = f"no partition is in any of {shown}" if given else "no path was given"
+        raise LogDirectoryError(reason)
+    return beside_one_another(listed, of_node=of_node)
+
+
 def discover_all(
     paths: Iterable[str | os.PathLike[str]],
     *,
@@ -371,16 +409,11 @@ def discover_all(
     ``known`` is as for `discover_partitions`.
     """
     directories: dict[str | tuple[int, int], PartitionDirectory] = {}
-    listed = [
-        discover_partitions(path, takes_segment_files=takes_segment_files, known=known)
-        for path in paths
-    ]
-    for found in beside_one_another(listed, of_node=False):
+    for found in discover_each(
+        paths, takes_segment_files=takes_segment_files, known=known, of_node=False
+    ):
         for directory in found:
             place = directory_identity(directory.path)
             other = directories.get(place)
             directories[place] = directory if other is None else _merged(other, directory)
-    if not directories:
-        reason = "no path was given"
-        raise LogDirectoryError(reason)
     return list(directories.values())

@@ -16,9 +16,8 @@ from pylog.model import INTERNAL_TOPICS, TopicPartition
 from pylog.reading.discovery import (
     LogStartOffsets,
     PartitionDirectory,
-    beside_one_another,
     discover_all,
-    discover_partitions,
+    discover_each,
 )
 from pylog.reading.log_view import LogView, view_of
 from pylog.reading.notebook_display import directories_repr, short_repr, topics_html
@@ -417,11 +416,10 @@ def _topic_and_partition(given: object) -> tuple[str, int]:
 
 def open_each(paths: Iterable[str | os.PathLike[str]]) -> list[LogDirectory]:
     """Return what lies under each path by itself; a partition that is moved, under one of them."""
-    places = in_store(list(paths), None, None)
-    listed = beside_one_another([discover_partitions(each) for each in places], of_node=True)
+    places = [os.fspath(each) for each in in_store(list(paths), None, None)]
     return [
-        LogDirectory(one_of_each(found), given=[os.fspath(place)])
-        for place, found in zip(places, listed, strict=True)
+        LogDirectory(one_of_each(found), given=[place])
+        for place, found in zip(places, discover_each(places), strict=True)
     ]
 
 
@@ -489,7 +487,8 @@ def open_directory(
     Raises
     ------
     LogDirectoryError
-        A path cannot be read or holds no Kafka log, a partition lies twice in directories of one
+        A path cannot be read or holds no Kafka log (of several log directories of brokers, only
+        if none holds one), a partition lies twice in directories of one
         node, or directories of two clusters have a topic of one name.
 
     Examples

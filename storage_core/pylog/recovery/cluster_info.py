@@ -363,12 +363,14 @@ def info(*paths: str | os.PathLike[str]) -> ClusterInfo:
 def opened(paths: Iterable[str | os.PathLike[str]]) -> list[tuple[str, LogDirectory]]:
     """Return log directories, and the logs in them; that of a partition, if one was given."""
     listed = [_log_directory_of(path) for path in paths]
-    filled = {
-        directory
-        for directory, names in listed
-        if META_PROPERTIES not in names or any(map(find_partition_directory_name, names))
-    }
-    held = dict(zip(sorted(filled), open_each(sorted(filled)), strict=True))
+    filled = sorted(
+        {
+            directory
+            for directory, names in listed
+            if META_PROPERTIES not in names or any(map(find_partition_directory_name, names))
+        }
+    )
+    held = dict(zip(filled, open_each(filled) if filled else (), strict=True))
     return [(each, held.get(each) or LogDirectory([])) for each, _ in listed]
 
 

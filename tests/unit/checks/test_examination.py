@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pylog
+from pylog.checks import partition as partition_checks
+from pylog.checks.doctor import doctor
 from pylog.checks.files import read_checkpoints
 from tests.support.batches import batch_v2, plain_records, with_bad_crc
-from tests.support.log_files import segment_path, write_partition
+from tests.support.log_files import (
+    move_partition,
+    segment_path,
+    write_meta_properties,
+    write_partition,
+    write_topic_id,
+)
+from tests.support.metadata_log import TOPIC_ID_TEXT
 from tests.unit.checks.examined import FIRST, codes
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pylog.checks.batches import LogWalk
+    from pylog.checks.partition_check import PartitionCheck
+    from pylog.reading.log_view import LogView
+
+OTHER_ID_TEXT = "a8GSu7gYRDuEkZTQ2w4F_g"
 
 
 def test_a_checkpoint_of_many_partitions_is_told_once(tmp_path: Path) -> None:
@@ -29,6 +44,45 @@ def test_a_directory_that_is_not_live_is_looked_at_if_it_is_named(tmp_path: Path
     name = f"orders-0.{'0123456789abcdef' * 2}-delete"
     directory = write_partition(tmp_path, {0: [FIRST[0], with_bad_crc(FIRST[1])]}, name=name)
     assert codes(pylog.doctor(directory)) == [("error", "damaged_batches")]
+
+
+def test_a_disk_that_has_none_but_deleted_directories_is_looked_at_as_any_other(
+    tmp_path: Path,
+) -> None:
+    """All partitions of it have just been moved to the other one."""
+    disks = [tmp_path / "a", tmp_path / "b"]
+    write_topic_id(write_partition(disks[0], {0: FIRST}, name="orders-0"), TOPIC_ID_TEXT)
+    name = f"orders-0.{'0123456789abcdef' * 2}-delete"
+    write_partition(disks[1], {0: [FIRST[0], with_bad_crc(FIRST[1])]}, name=name)
+    for disk in disks:
+        write_meta_properties(disk)
+    assert codes(doctor(*disks)) == [("info", "deleted_directory")]
+    assert ("error", "damaged_batches") in codes(doctor(disks[1]))
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_partition_that_is_moved_while_it_is_looked_at_is_looked_at_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_damaged: bool
+) -> None:
+    disks = [tmp_path / "a", tmp_path / "b"]
+    batches = [FIRST[0], with_bad_crc(FIRST[1])] if is_damaged else FIRST
+    for disk, name in zip(disks, ("orders-0", "payments-0"), strict=True):
+        place = write_partition(disk, {0: batches if name == "orders-0" else FIRST}, name=name)
+        write_topic_id(place, TOPIC_ID_TEXT if name == "orders-0" else OTHER_ID_TEXT)
+        write_meta_properties(disk)
+    look = partition_checks._check
+
+    def moved_first(view: LogView, walk: LogWalk, **options: Any) -> PartitionCheck:  # noqa: ANN401
+        if (disks[0] / "orders-0").exists():
+            move_partition(disks[0] / "orders-0", disks[1])
+        return look(view, walk, **options)
+
+    monkeypatch.setattr(partition_checks, "_check", moved_first)
+    report = doctor(*disks)
+    assert codes(report) == ([("error", "damaged_batches")] if is_damaged else [])
+    assert [each.path for each in report.partitions] == [
+        *(str(disks[1] / name) for name in ("orders-0", "payments-0")),
+    ]
 
 
 def test_topics_and_partitions_choose(tmp_path: Path) -> None:

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.checks import future_logs
+from pylog.checks.doctor import doctor
+from pylog.checks.replicas import find_fork
+from pylog.errors import SegmentVanishedError
 from pylog.results import Severity
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import mark_clean_shutdown, write_partition, write_topic_id
@@ -22,7 +26,7 @@ from tests.support.metadata_log import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.results import DoctorReport, Finding
+    from pylog.results import DoctorReport, Finding, LogView
 
 FIRST, SECOND, GONE = (bytes(15) + bytes([number]) for number in (200, 201, 202))
 NAME = f"orders-0.{'a' * 32}-future"
@@ -229,3 +233,30 @@ def test_one_of_a_topic_that_is_not_known_is_a_stray(disks: list[Path]) -> None:
     (place / "partition.metadata").unlink()
     verdict = pylog.doctor(*disks).verdict
     assert [each.name for each in verdict.stray_partitions] == [NAME]
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_one_that_a_broker_puts_in_its_place_meanwhile_is_no_finding(
+    disks: list[Path], monkeypatch: pytest.MonkeyPatch, *, is_gone: bool
+) -> None:
+    assign(disks, FIRST)
+    write_log(disks[0], "orders-0", 10)
+    place = write_log(disks[1], NAME, 10)
+    fork = find_fork
+    looks = 0
+
+    def taken_away(dropped: LogView, kept: LogView) -> tuple[str, int, int, int] | None:
+        nonlocal looks
+        looks += 1
+        if looks > 1:
+            return fork(dropped, kept)
+        if is_gone:
+            place.rename(disks[1] / "orders-1")
+        raise SegmentVanishedError("file is gone", str(place))
+
+    monkeypatch.setattr(future_logs, "find_fork", taken_away)
+    found = doctor(*disks).findings
+    assert [each.code for each in found if each.code.startswith("future")] == (
+        [] if is_gone else ["future_directory"]
+    )
+    assert looks == (1 if is_gone else 2)

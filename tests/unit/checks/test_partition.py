@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import random
-from typing import TYPE_CHECKING
+import time
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pylog
+from pylog.checks.broker_start import broker_start
 from pylog.checks.partition import check_partition
+from pylog.files.directory_lock import DirectoryLock
 from pylog.reading.log_directory import open_directory
 from pylog.reading.log_view import LogView
 from tests.support.batches import COMMIT, batch_v2, marker, plain_records
 from tests.support.corruption import with_sound_checksums
-from tests.support.log_files import segment_path, write_partition
+from tests.support.damage import flip
+from tests.support.log_files import segment_path, write_partition, write_recovery_points
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pylog.checks.broker_start import BrokerStart
     from pylog.checks.partition_check import PartitionCheck
     from tests.support.batches import Built
 
@@ -148,3 +155,70 @@ def test_an_index_that_is_not_there_at_each_look_but_after_it_is_not_missing(
     assert f"missing_{'time_index' if suffix == '.timeindex' else 'index'}" not in {
         each.code for each in found.findings
     }
+
+
+@pytest.mark.parametrize(
+    ("is_whole_at", "has_lock", "looks", "is_found"),
+    [(2, True, 2, False), (3, True, 3, False), (4, True, 3, True), (2, False, 1, True)],
+)
+def test_what_is_wrong_beside_a_broker_is_looked_at_three_times(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_whole_at: int,
+    has_lock: bool,
+    looks: int,
+    is_found: bool,
+) -> None:
+    """A broker that is suspended between two files changes nothing meanwhile."""
+    directory = write_partition(tmp_path, {0: batches("none", 0)})
+    log = segment_path(directory, 0)
+    content = log.read_bytes()
+    log.write_bytes(content[:-10])
+    settled = time.time() - 1000
+    os.utime(log, (settled, settled))
+    seen = 1
+
+    def sleep(seconds: float) -> None:
+        nonlocal seen
+        if seconds >= 0.2:  # others wait for the clock of the file system
+            seen += 1
+            if seen == is_whole_at:
+                log.write_bytes(content)
+                os.utime(log, (settled, settled))
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    (view,) = open_directory(directory)
+    with DirectoryLock(tmp_path) if has_lock else nullcontext():
+        found = check_partition(view)
+    assert seen == looks
+    assert any(each.code == "torn_tail" for each in found.findings) is is_found
+    assert found.start is not None
+
+
+def test_a_start_that_would_lose_what_was_on_its_way_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log is damaged at each look, and a start would cut it at the last one alone."""
+    directory = write_partition(tmp_path, {0: batches("none", 0), 10_000: batches("none", 10_000)})
+    flip(segment_path(directory, 0), 70)
+    starts: list[bool] = []
+
+    def start(view: LogView, *arguments: Any, **options: Any) -> BrokerStart | None:  # noqa: ANN401
+        found = broker_start(view, *arguments, **options)
+        assert found is not None
+        starts.append(found.loses_records)
+        return found
+
+    def sleep(_seconds: float) -> None:
+        write_recovery_points(tmp_path, {("orders", 0): 10_000 if len(starts) == 1 else 0})
+
+    write_recovery_points(tmp_path, {("orders", 0): 10_000})
+    monkeypatch.setattr("pylog.checks.partition.broker_start", start)
+    monkeypatch.setattr(time, "sleep", sleep)
+    (view,) = open_directory(directory)
+    with DirectoryLock(tmp_path):
+        found = check_partition(view)
+    assert starts == [False, False, True]
+    assert "damaged_batches" in {each.code for each in found.findings}
+    assert found.start is None

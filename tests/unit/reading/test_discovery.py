@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
+from pylog.checks import examination
 from pylog.checks.doctor import doctor
 from pylog.errors import LogDirectoryError
+from pylog.reading import discovery
 from pylog.reading.discovery import PartitionDirectory, discover_all, discover_partitions
 from pylog.reading.segment_listing import SegmentListing, list_segments
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_meta_properties, write_partition, write_topic_id
+from tests.support.log_files import (
+    move_partition,
+    write_meta_properties,
+    write_partition,
+    write_topic_id,
+)
 from tests.support.metadata_log import TOPIC_ID_TEXT
 
 if TYPE_CHECKING:
@@ -379,3 +386,125 @@ def test_a_partition_was_not_deleted_where_more_than_it_is_gone(tmp_path: Path) 
     (tmp_path / "orders-0").unlink()
     (tmp_path / "meta.properties").unlink()  # as where a disk was unmounted
     assert not one.was_deleted()
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> list[Path]:
+    """Give the two log directories of a node; ``moving-0`` lies in the first one."""
+    found = [tmp_path / "a", tmp_path / "b"]
+    for disk, names in zip(found, (["first-0", "moving-0"], ["second-0"]), strict=True):
+        make(disk, *names)
+        write_meta_properties(disk)
+    return found
+
+
+def after_listing(monkeypatch: pytest.MonkeyPatch, count: int, do: Callable[[], object]) -> None:
+    """Have something done once ``count`` paths have been listed."""
+    listed = 0
+
+    def discover(path: Any, **options: Any) -> list[PartitionDirectory]:  # noqa: ANN401
+        nonlocal listed
+        found = discover_partitions(path, **options)
+        listed += 1
+        if listed == count:
+            do()
+        return found
+
+    monkeypatch.setattr(discovery, "discover_partitions", discover)
+
+
+def places(directories: list[PartitionDirectory], disks: list[Path]) -> list[tuple[str, str]]:
+    names = {str(disk): disk.name for disk in disks}
+    return [(str(each.topic_partition), names[each.log_directory]) for each in directories]
+
+
+@pytest.mark.parametrize("is_backwards", [False, True])
+def test_a_partition_that_is_moved_while_disks_are_listed_is_there_once(
+    disks: list[Path], monkeypatch: pytest.MonkeyPatch, *, is_backwards: bool
+) -> None:
+    """Listed on its old disk first it would be there twice, listed on its new one not at all."""
+    given = disks[::-1] if is_backwards else disks
+    after_listing(monkeypatch, 1, lambda: move_partition(disks[0] / "moving-0", disks[1]))
+    assert sorted(places(discover_all(given), disks)) == [
+        ("first-0", "a"),
+        ("moving-0", "b"),
+        ("second-0", "b"),
+    ]
+
+
+def test_disks_of_two_nodes_have_replicas_that_are_not_looked_for_anew(
+    disks: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (disks[1] / "meta.properties").write_text("version=1\nnode.id=2\ncluster.id=c\n")
+    after_listing(monkeypatch, 1, lambda: move_partition(disks[0] / "moving-0", disks[1]))
+    assert places(discover_all(disks), disks) == [
+        ("first-0", "a"),
+        ("moving-0", "a"),
+        ("moving-0", "b"),
+        ("second-0", "b"),
+    ]
+
+
+def test_a_directory_is_followed_to_another_disk_of_its_node_and_back(disks: list[Path]) -> None:
+    moving = next(each for each in discover_all(disks) if each.topic_partition.topic == "moving")
+    assert (moving.now() is moving, moving.was_moved(), moving.was_deleted()) == (
+        *(True, False, False),
+    )
+    there = move_partition(disks[0] / "moving-0", disks[1])
+    assert (moving.now().path, moving.was_moved(), moving.was_deleted()) == (
+        *(str(there), True, False),
+    )
+    now = moving.now()
+    back = move_partition(there, disks[0])
+    assert now.now().path == str(back)
+    shutil.rmtree(back)
+    assert (moving.now() is moving, moving.was_moved(), moving.was_deleted()) == (
+        *(True, False, True),
+    )
+
+
+def test_a_replica_of_another_node_is_not_where_it_was_moved_to(disks: list[Path]) -> None:
+    (disks[1] / "meta.properties").write_text("version=1\nnode.id=2\ncluster.id=c\n")
+    moving = next(each for each in discover_all(disks) if each.topic_partition.topic == "moving")
+    move_partition(disks[0] / "moving-0", disks[1])
+    # Nor is it deleted: who leaves it out would miss its records.
+    assert (moving.was_moved(), moving.was_deleted()) == (False, False)
+
+
+WAYS: dict[str, Callable[..., list[str]]] = {
+    "scan": lambda *disks: pylog.scan(disks, columns=["topic"]).to_table()["topic"].to_pylist(),
+    "list_partitions": lambda *disks: [
+        each.topic for each in pylog.list_partitions(*disks).partitions
+    ],
+    "topics": lambda *disks: [each.topic for each in pylog.topics(*disks).topics],
+    "stats": lambda *disks: pylog.stats(*disks).tables["topics"]["topic"].to_pylist(),
+    "doctor": lambda *disks: [each.topic_partition.topic for each in doctor(*disks).partitions],
+    "follow": lambda *disks: [each.topic for each in pylog.follow(*disks).refresh()],
+}
+
+
+@pytest.mark.parametrize("is_backwards", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_to_look_at_disks_has_what_is_moved_meanwhile(
+    disks: list[Path], monkeypatch: pytest.MonkeyPatch, way: str, *, is_backwards: bool
+) -> None:
+    after_listing(monkeypatch, 1, lambda: move_partition(disks[0] / "moving-0", disks[1]))
+    monkeypatch.setattr(examination, "discover_partitions", discovery.discover_partitions)
+    found = WAYS[way](*(disks[::-1] if is_backwards else disks))
+    assert not (disks[0] / "moving-0").exists()
+    assert sorted(set(found)) == ["first", "moving", "second"]
+    assert found.count("moving") == (2 if way == "scan" else 1)  # it has two records
+
+
+def test_a_disk_from_which_all_is_moved_is_empty_beside_others(disks: list[Path]) -> None:
+    shutil.rmtree(disks[1] / "second-0")
+    assert pylog.scan(disks).count() == 4
+    assert "no Kafka log here" in refusal(disks[1])
+    directory = pylog.open_directory(*disks)
+    there = move_partition(disks[0] / "moving-0", disks[1])
+    assert directory["moving", 0].directory.path == str(there)
+    for name in ("first-0", "moving-0"):
+        shutil.rmtree(next(disk / name for disk in disks if (disk / name).exists()))
+    assert "no partition is in any of" in refusal(*disks)
+    (disks[1] / "meta.properties").unlink()
+    assert "no Kafka log here" in refusal(*disks)

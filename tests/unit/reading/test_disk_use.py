@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 import pylog
+from pylog.files.storage import list_directory
+from pylog.reading import disk_use
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_meta_properties, write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pylog.files.storage import DirectoryEntry
 
 BATCH = batch_v2(plain_records(0, 5), leader_epoch=3)
 
@@ -78,3 +83,25 @@ def test_all_that_fills_the_disk_is_counted_by_kind(logs: Path) -> None:
     [partition] = pylog.list_partitions(logs / "t-0").log_directories
     in_t = [path for path in files if "t-0" in path.parts]
     assert partition.disk_bytes == sum(path.lstat().st_size for path in in_t)
+
+
+@pytest.mark.parametrize("is_unmounted", [False, True])
+def test_what_a_broker_takes_away_is_no_error_and_a_disk_that_goes_is(
+    logs: Path, monkeypatch: pytest.MonkeyPatch, *, is_unmounted: bool
+) -> None:
+    write_meta_properties(logs)
+    listed = list_directory
+
+    def taken_first(directory: str) -> list[DirectoryEntry]:
+        if directory == str(logs / "u-1"):
+            shutil.rmtree(directory)
+            if is_unmounted:
+                (logs / "meta.properties").unlink()
+        return list(listed(directory))
+
+    monkeypatch.setattr(disk_use, "list_directory", taken_first)
+    use = disk_use.disk_use(str(logs))
+    assert [str(each).split(": ")[0] for each in use.errors] == (
+        [str(logs / "u-1")] if is_unmounted else []
+    )
+    assert use.directories[str(logs / "t-0")] > 0

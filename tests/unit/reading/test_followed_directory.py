@@ -21,7 +21,14 @@ from pylog.reading import followed_partition
 from pylog.reading.log_view import LogView
 from pylog.reading.segments import LogSegmentView
 from tests.support.batches import ABORT, COMMIT, batch_v2, marker, plain_records
-from tests.support.log_files import segment_path, write_partition, write_segment
+from tests.support.log_files import (
+    move_partition,
+    segment_path,
+    write_meta_properties,
+    write_partition,
+    write_segment,
+    write_topic_id,
+)
 from tests.unit.reading.followed_logs import (
     ORDERS,
     append,
@@ -131,6 +138,51 @@ def test_a_topic_that_was_made_anew_is_noticed(
     log = followed.refresh()[ORDERS]
     assert log.rewritten_below == (4 if is_other else None)
     assert (log.topic_id, log.end_offset) == (after, 4)
+
+
+@pytest.mark.parametrize("has_id", [True, False])
+def test_a_partition_is_followed_to_another_disk_and_a_new_topic_is_noticed_there(
+    tmp_path: Path, *, has_id: bool
+) -> None:
+    disks = [tmp_path / "a", tmp_path / "b"]
+    for disk, name in zip(disks, ("orders-0", "payments-0"), strict=True):
+        place = write_partition(disk, {0: [batch_v2(plain_records(0, 4))]}, name=name)
+        write_meta_properties(disk)
+        if has_id:
+            write_topic_id(place, ONE_ID)
+    followed = pylog.follow(*disks, topics=["orders"])
+    assert ends(followed) == {"orders-0": 4}
+    moved = move_partition(disks[0] / "orders-0", disks[1])
+    append(segment_path(moved, 0), batch(4))
+    log = followed.refresh()[ORDERS]
+    assert (log.rewritten_below, log.end_offset) == (None, 6)
+    assert log.view.directory.path == str(moved)
+    there = move_partition(moved, disks[0])
+    if has_id:
+        write_topic_id(there, OTHER_ID)
+    assert followed.refresh()[ORDERS].rewritten_below == (6 if has_id else None)
+
+
+def test_a_partition_that_is_moved_between_listing_and_look_is_looked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disks = [tmp_path / "a", tmp_path / "b"]
+    for disk, name in zip(disks, ("orders-0", "payments-0"), strict=True):
+        write_partition(disk, {0: [batch_v2(plain_records(0, 4))]}, name=name)
+        write_meta_properties(disk)
+    followed = pylog.follow(*disks, topics=["orders"])
+    to_move = [disks[0] / "orders-0"]
+
+    def moved_first(
+        directory: pylog.results.PartitionDirectory, *arguments: object
+    ) -> pylog.results.LogView:
+        while to_move:
+            move_partition(to_move.pop(), disks[1])
+        return LogView(directory, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(followed_partition, "LogView", moved_first)
+    assert ends(followed) == {"orders-0": 4}
+    assert not to_move
 
 
 def test_new_partitions_and_topics_are_found_and_deleted_ones_go(logs: Path) -> None:

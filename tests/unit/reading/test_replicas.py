@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -151,3 +153,32 @@ def test_directories_that_are_not_live_are_read_by_their_path_or_under_their_own
     ]
     # Beside a live one, a path leads to it all the same.
     assert len(pylog.open_directory(tmp_path, tmp_path / STRAY)) == 2
+
+
+@pytest.mark.parametrize("gone", [(0,), (1,), (0, 1)])
+def test_a_partition_on_two_disks_of_a_node_that_moves_it_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: tuple[int, ...]
+) -> None:
+    disks = [write_node(tmp_path / name, 1) for name in ("a", "b")]
+    for disk in disks:
+        write(disk, "orders-0", 3)
+        write(disk, f"{disk.name}-0", 1)
+
+    def take_away(_seconds: float) -> None:
+        for at in gone:
+            shutil.move(disks[at] / "orders-0", tmp_path / f"taken-{at}")
+
+    monkeypatch.setattr(time, "sleep", take_away)
+    directory = pylog.open_directory(*disks)
+    assert len(directory) == 3
+    if len(gone) == 2:  # it has come back to where it was
+        shutil.move(tmp_path / "taken-0", disks[0] / "orders-0")
+    assert pylog.scan(directory, topics=["orders"]).count() == 3
+
+
+def test_a_partition_that_stays_on_two_disks_of_a_node_is_an_error(tmp_path: Path) -> None:
+    disks = [write_node(tmp_path / name, 1) for name in ("a", "b")]
+    for disk in disks:
+        write(disk, "orders-0", 3)
+    with pytest.raises(LogDirectoryError, match=r"lies both in .* which are of one node"):
+        pylog.open_directory(*disks)

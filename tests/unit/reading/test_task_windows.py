@@ -13,7 +13,13 @@ from pylog.errors import CorruptRecordError, LogStorageError, SegmentVanishedErr
 from pylog.reading import task_windows
 from pylog.reading.slicing import segment_slices
 from tests.support.batches import batch_v2, joined, plain_records
-from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
+from tests.support.log_files import (
+    move_partition,
+    segment_path,
+    write_log_start_offsets,
+    write_meta_properties,
+    write_partition,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -181,6 +187,24 @@ def test_a_directory_that_is_gone_is_reported(directory: Path) -> None:
     shutil.rmtree(directory)
     with pytest.raises(SegmentVanishedError, match=r"file is gone .*; its directory: cannot look"):
         reading.rest()
+
+
+def test_a_reader_goes_on_on_the_disk_that_a_partition_was_moved_to(tmp_path: Path) -> None:
+    disks = [tmp_path / "a", tmp_path / "b"]
+    for disk, name in zip(disks, ("orders-0", "payments-0"), strict=True):
+        write_partition(disk, SEGMENTS, name=name)
+        write_meta_properties(disk)
+    scan = pylog.scan(disks, window_bytes=17, topics=["orders"], columns=["offset"])
+    scan.plan()
+    batches = scan.to_batches()
+    offsets = next(batches)["offset"].to_pylist()
+    moved = move_partition(disks[0] / "orders-0", disks[1])
+    everything = [batch for of_segment in SEGMENTS.values() for batch in of_segment]
+    shutil.rmtree(moved)
+    write_partition(disks[1], {0: everything[:3], 15: everything[3:]}, name="orders-0")
+    for batch in batches:
+        offsets += batch["offset"].to_pylist()
+    assert offsets == list(range(40))
 
 
 def test_a_file_that_vanishes_while_its_place_is_looked_for_is_looked_for_again(

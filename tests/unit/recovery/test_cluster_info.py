@@ -170,7 +170,7 @@ def test_a_log_directory_may_have_a_name_as_a_partition_has_it(tmp_path: Path) -
     [(place, views)] = opened([tmp_path / "disk-1"])
     assert place == str(tmp_path / "disk-1")
     assert [str(each.topic_partition) for each in views] == ["orders-0"]
-    assert opened(tmp_path / "disk-1" / "orders-0")[0] == place
+    assert [each for each, _ in opened([tmp_path / "disk-1" / "orders-0"])] == [place]
 
 
 def lost_and_found(disk: Path) -> None:

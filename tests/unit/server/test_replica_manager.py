@@ -12,6 +12,7 @@ import pytest
 import pylog
 from pylog.errors import LogDirectoryError
 from tests.support.damage import flip
+from tests.support.log_files import move_partition, write_meta_properties
 from tests.support.raw_client import RawClient
 from tests.unit.server.fetches import write
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.support.golden import GoldenRoot
 
-OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE, NO_SESSION = 1, 2, 70
+OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR, NO_SESSION = 1, 2, 56, 70
 UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST = 3, 42
 
 
@@ -190,3 +191,28 @@ def test_a_copy_with_a_date_in_its_name_is_no_partition_of_millions(
         (topic,) = client.ask("Metadata", 12, {"topics": None})["topics"]
     assert len(topic["partitions"]) == 1
     assert any("orders-20240101 is not served" in each for each in caplog.messages)
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_partition_that_is_moved_to_another_disk_is_served_from_there(
+    log_dir: Path, tmp_path: Path, *, follow: bool
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    pylog.create_topic(other, "payments", partitions=1)
+    write_meta_properties(log_dir)
+    write_meta_properties(other)
+    with (
+        pylog.serve(log_dir, other, follow=follow) as server,
+        RawClient(server.address) as client,
+    ):
+        move_partition(log_dir / "orders-0", other)
+        codes = set()
+        for _ in range(100):
+            answer = fetch(client, 0)
+            codes.add(answer["errorCode"])
+            if answer["records"]:
+                break
+            time.sleep(0.05)  # a client asks again
+    assert answer["highWatermark"] == 5
+    assert codes <= {0, KAFKA_STORAGE_ERROR}
