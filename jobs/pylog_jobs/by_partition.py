@@ -62,13 +62,13 @@ def partition_parameters(
     by_path = [
         {
             each.topic_partition
-            for each in pylog.open_directory(path)
+            for each in directory
             if each.topic not in leaves_out
             and (topics is None or each.topic in topics)
             and (not numbers or each.partition in numbers)
             and (with_internal or topics is not None or not each.topic.startswith("__"))
         }
-        for path in paths
+        for directory in pylog.jobs.open_each(paths)
     ]
     found = set().union(*by_path)
     to = getattr(arguments, "to", None)

@@ -42,7 +42,7 @@ _PUBLIC = LazyNames(
             "to_record_filter",
         ),
         "pylog.pushdown.field_comparisons": ("to_field_condition",),
-        "pylog.reading.log_directory": ("choose_partitions",),
+        "pylog.reading.log_directory": ("choose_partitions", "open_each"),
         "pylog.reading.planned_bytes": ("PlannedBytes",),
         "pylog.reading.scan_task": ("ScanTask",),
         "pylog.reading.splitting": ("ends_within_bytes",),

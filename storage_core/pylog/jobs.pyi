@@ -25,6 +25,7 @@ from pylog.pushdown.comparison import Comparison as Comparison
 from pylog.pushdown.comparison import to_record_filter as to_record_filter
 from pylog.pushdown.field_comparisons import to_field_condition as to_field_condition
 from pylog.reading.log_directory import choose_partitions as choose_partitions
+from pylog.reading.log_directory import open_each as open_each
 from pylog.reading.planned_bytes import PlannedBytes as PlannedBytes
 from pylog.reading.scan_task import ScanTask as ScanTask
 from pylog.reading.splitting import ends_within_bytes as ends_within_bytes

@@ -196,12 +196,12 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     ]
     report = DoctorReport(reports, directories)
     beside = [each.view for each in not_live]
-    kept = [
-        each
+    kept = {
+        each.view.directory.path: each
         for each in checked
         if each is not None and printable_location(each.view.directory.path) not in deleted
-    ]
-    return Examined(report, kept, _absent(report, choice), beside)
+    }
+    return Examined(report, list(kept.values()), _absent(report, choice), beside)
 
 
 def _is_in(path: str, directories: Collection[str]) -> bool:

@@ -30,6 +30,7 @@ from pylog.checks.replicas import replica_findings
 from pylog.errors import LogDirectoryError, LogStorageError
 from pylog.files.directory_lock import LOCK_FILE
 from pylog.files.file_user import SEARCH, WRITE, DeniedError
+from pylog.files.looks import Patience
 from pylog.findings import kinds
 from pylog.findings.finding import Effect, Severity
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
@@ -99,7 +100,7 @@ class Examination:
         views: dict[str | tuple[int, int], LogView] = {}
         others: dict[str | tuple[int, int], PartitionDirectory] = {}
         checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
-        directories, log_directories, new_disks = _directories(list(paths))
+        directories, log_directories = _directories(list(paths))
         for directory in directories:
             for view in directory:
                 views.setdefault(directory_identity(view.directory.path), view)
@@ -115,9 +116,10 @@ class Examination:
         for directory in directories:
             for check in check_log_directories(directory, self._nodes, loaded, self._users):
                 checks.setdefault(directory_identity(check.path), check)
-        for new in new_disks:
-            check = check_log_directory(new, self._nodes[new], [], loaded)
-            checks.setdefault(directory_identity(new), check)
+        for empty in log_directories:  # new, or all that it had has just been moved away
+            if directory_identity(empty) not in checks:
+                check = check_log_directory(empty, self._nodes[empty], [], loaded)
+                checks[directory_identity(empty)] = check
         self.views = sorted(
             views.values(), key=lambda view: (view.directory.log_directory, view.topic_partition)
         )
@@ -135,6 +137,7 @@ class Examination:
         }
         self._unlocked = {each.path for each in self.checks if _is_not_locked(each)}
         self._lock = Lock()
+        self._patience = Patience()
         self._around: dict[str, list[Finding]] | None = None
         self._of_replicas: dict[TopicPartition, dict[str, list[Finding]]] = {}
         self._starts: dict[LogView, BrokerStart | None] = {}
@@ -163,6 +166,7 @@ class Examination:
             user=self._users.of(view.directory.log_directory),
             max_decompressed_bytes=max_decompressed_bytes,
             on_bytes=on_bytes,
+            patience=self._patience,
         )
         # What is wrong with a checkpoint is said of its directory, where that is looked at.
         own = [
@@ -414,11 +418,10 @@ def _end_of(view: LogView) -> PartitionCheck | None:
 
 def _directories(
     paths: Sequence[str | os.PathLike[str]],
-) -> tuple[list[LogDirectory], list[str], list[str]]:
-    """Return what lies under paths, all log directories in order, and those without a partition."""
+) -> tuple[list[LogDirectory], list[str]]:
+    """Return what lies under paths, and all log directories in order."""
     listed: list[tuple[str, list[PartitionDirectory]]] = []
     log_directories: list[str] = []
-    new_disks: list[str] = []
     for path in paths:
         try:
             found = discover_partitions(path)
@@ -426,7 +429,6 @@ def _directories(
             new = parse_location(os.fspath(path))
             if not is_new_disk(new, is_alone=len(paths) == 1):
                 raise
-            new_disks.append(new)
             log_directories.append(new)
             listed.append((new, []))  # a partition may be moved to it
         else:
@@ -440,7 +442,7 @@ def _directories(
     directories = [
         each for found in settled for each in _each_once(found, include_stray=include_stray)
     ]
-    return directories, log_directories, new_disks
+    return directories, log_directories
 
 
 def _each_once(found: Sequence[PartitionDirectory], *, include_stray: bool) -> list[LogDirectory]:

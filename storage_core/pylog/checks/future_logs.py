@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING
 from pylog.checks.absent_partitions import unserved
 from pylog.checks.replicas import find_fork
 from pylog.errors import LogStorageError, SegmentVanishedError
-from pylog.files import disk
 from pylog.files.file_names import FUTURE_DIR_SUFFIX
-from pylog.files.looks import Looks
+from pylog.files.looks import MOST_LOOKS
 from pylog.findings import kinds
 from pylog.findings.finding import Effect, Finding, FindingKind
-from pylog.locations import is_remote, printable_location
+from pylog.locations import printable_location
 from pylog.writing.node_disks import Place
 
 if TYPE_CHECKING:
@@ -64,24 +63,22 @@ def future_findings(
 
 def _steady_finding(view: LogView, live: list[LogView], node: Node) -> Finding | None:
     """Return what becomes of a copy; None of one that a broker has put in its place meanwhile."""
-    path = view.directory.path
-    looks = Looks()
-    while True:
+    for _ in range(MOST_LOOKS):
         try:
             return _finding(view, live, node)
         except LogStorageError as error:
-            if not is_remote(path) and not disk.lexists(path):
+            if view.directory.was_deleted():
                 return None
+            reason = getattr(error, "reason", str(error))
             if not isinstance(error, SegmentVanishedError):
-                reason = getattr(error, "reason", str(error))
-                message = (
-                    f"partition {view.topic_partition} is being moved between disks; what becomes "
-                    f"of it is not known: {reason}"
-                )
-                found = kinds.FUTURE_DIRECTORY.found(path, message)
-                return found._replace(own_effect=Effect.UNKNOWN)
-            looks.again(error)
+                break
             view, live = view.refreshed(), [each.refreshed() for each in live]
+    message = (
+        f"partition {view.topic_partition} is being moved between disks; what becomes of it is not "
+        f"known: {reason}"
+    )
+    found = kinds.FUTURE_DIRECTORY.found(view.directory.path, message)
+    return found._replace(own_effect=Effect.UNKNOWN)
 
 
 def _finding(view: LogView, live: list[LogView], node: Node) -> Finding:

@@ -50,6 +50,7 @@ from pylog.files.file_names import (
     CLEANER_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
+from pylog.files.looks import Patience
 from pylog.findings import kinds
 from pylog.findings.finding import Effect, Finding, Severity
 from pylog.locations import is_remote
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from pylog.checks.batches import SegmentWalk
     from pylog.checks.broker_start import BrokerStart
     from pylog.files.file_user import FileUser
+    from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
     from pylog.reading.pending_commit import PendingCommit
     from pylog.record.batch_scan import Window
@@ -81,7 +83,7 @@ one that is suspended between two of them has to get its own."""
 _MISSING_FILES = (kinds.MISSING_INDEX, kinds.MISSING_TIME_INDEX)
 
 
-def check_partition(
+def check_partition(  # noqa: PLR0913 - keyword-only options
     view: LogView,
     *,
     node: Node | None = None,
@@ -89,13 +91,15 @@ def check_partition(
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     on_bytes: Callable[[int], None] | None = None,
     window_bytes: int = DEFAULT_WINDOW_BYTES,
+    patience: Patience | None = None,
 ) -> PartitionCheck:
     """Read all of one partition and return what is wrong with it.
 
     A broker may go on working on it. Where one does, and something seems wrong, the log is looked
     at twice more, and what is not wrong each time has only been on its way.
 
-    ``user`` is whom a broker runs as; None for one who may do anything.
+    ``user`` is whom a broker runs as; None for one who may do anything. ``patience`` is that of all
+    partitions that are looked at together.
     """
     check = _check_settled(
         view,
@@ -106,6 +110,7 @@ def check_partition(
             on_bytes=on_bytes,
             window_bytes=window_bytes,
         ),
+        patience or Patience(),
     )
     if any(each.kind == kinds.UNREADABLE for each in check.findings):
         denied = _denied(check.view, user)
@@ -129,10 +134,11 @@ def _check_settled(
     view: LogView,
     check_once: Callable[[LogView, LogWalk], PartitionCheck],
     make_walk: Callable[..., LogWalk],
+    patience: Patience,
 ) -> PartitionCheck:
     """Return what is wrong with a partition once it stays wrong."""
-    kept: set[tuple[str, str, str]] | None = None
-    pauses: Iterator[float] | None = None
+    before: set[tuple[str, str, str]] | None = None
+    pauses: Iterator[float] = iter(())
     for looks_left in range(_MOST_LOOKS - 1, -1, -1):
         damage = DamageReport(is_logged=False)
         # What is wrong with files does not depend on whether readers are given what is in them.
@@ -155,19 +161,26 @@ def _check_settled(
         now = _seen_now(view)
         findings = _still_missing(check.findings, now)
         losses = () if check.start is None else check.start.losses
-        wrong = {_identity(each) for each in (*filter(_is_wrong, findings), *losses)}
-        kept = wrong if kept is None else kept & wrong
+        identity = partial(_identity, view.directory)
+        wrong = set(map(identity, (*filter(_is_wrong, findings), *losses)))
+        is_first = before is None
+        lasting = wrong if before is None else before & wrong
         check = check._replace(
-            findings=[each for each in findings if not _is_wrong(each) or _identity(each) in kept],
+            findings=[
+                each for each in findings if not _is_wrong(each) or identity(each) in lasting
+            ],
             # A start that would lose what was on its way says nothing.
-            start=check.start if kept.issuperset(map(_identity, losses)) else None,
+            start=check.start if lasting.issuperset(map(identity, losses)) else None,
         )
-        if pauses is None:
+        if is_first:
             is_live = _has_changed(view, now) or is_in_use(view.directory.log_directory)
             pauses = iter(_PAUSES_SECONDS if is_live else ())
         pause = next(pauses, None)
-        if not kept or not looks_left or pause is None:
+        if not wrong or not looks_left or pause is None:
             return check
+        if not is_first and not patience.allows(pause):
+            return check
+        before = lasting or wrong  # something else may be wrong now
         time.sleep(pause)
     raise AssertionError  # the last look returns or raises
 
@@ -176,11 +189,13 @@ def _is_wrong(finding: Finding) -> bool:
     return finding.severity is not Severity.INFO
 
 
-def _identity(finding: Finding) -> tuple[str, str, str]:
+def _identity(place: PartitionDirectory, finding: Finding) -> tuple[str, str, str]:
+    """Return what a finding is, wherever a broker has moved the partition to."""
     # Each of a live log's transactions is open for a while: one that began during the first look,
     # and ended during the second one, is not the same twice.
     message = finding.message if finding.kind == kinds.WRONG_STABLE_OFFSET else ""
-    return finding.code, finding.path, message
+    path = finding.path.removeprefix(place.path).removeprefix(place.log_directory)
+    return finding.code, path, message
 
 
 def _seen_now(view: LogView) -> LogView | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from pylog.files import disk
@@ -28,6 +29,7 @@ LIVE_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Seconds between looks at a file that a broker seems to be writing just now."""
 DIRECTORY_PAUSES = (0.2, 0.2, 0.3, 0.5, 0.8)
 """Seconds between looks at which partitions are in a log directory that a broker works on."""
+MOST_PATIENCE_SECONDS = 30.0
 _ONE_PAUSE = DIRECTORY_PAUSES[:1]
 _MOST_AGE_SECONDS = 60.0
 
@@ -43,6 +45,20 @@ class Looks:
         self._left -= 1
         if not self._left:
             raise error
+
+
+class Patience:
+    """How long one examination waits in all, so that a thousand lasting faults do not add up."""
+
+    def __init__(self, seconds: float = MOST_PATIENCE_SECONDS) -> None:
+        self._left = seconds
+        self._lock = Lock()
+
+    def allows(self, seconds: float) -> bool:
+        """Whether it may wait that long, from which it is taken then."""
+        with self._lock:
+            self._left -= seconds
+            return self._left >= 0
 
 
 def live_pauses(path: str) -> Iterator[float]:

@@ -332,11 +332,19 @@ def beside_one_another(
     }
     return [
         [
-            each if each.is_named else replace(each, beside=beside.get(each.log_directory, ()))
+            each if each.is_named else _beside(each, beside.get(each.log_directory, ()))
             for each in found
         ]
         for _, found in listed
     ]
+
+
+def _beside(directory: PartitionDirectory, places: tuple[str, ...]) -> PartitionDirectory:
+    # In a third of the time that `replace` takes: there are thousands.
+    return PartitionDirectory(
+        *(directory.topic_partition, directory.path, directory.state, False, directory.segments),
+        beside=places,
+    )
 
 
 def _settle(disks: Mapping[str, list[PartitionDirectory]]) -> None:
@@ -352,11 +360,12 @@ def _settle(disks: Mapping[str, list[PartitionDirectory]]) -> None:
     for place, listed in disks.items():
         entries = {each.name: each for each in list_directory(place)}
         names[place] = set(entries)
-        live = {name: find_partition_directory_name(name) for name in entries}
+        new = names[place].difference([name_of(each.path) for each in listed])
+        parsed = {each: find_partition_directory_name(each) for each in new}
         missed = [
             entries[name]
-            for name, parsed in live.items()
-            if parsed is not None and not parsed.state and parsed.topic_partition not in found
+            for name, each in parsed.items()
+            if each is not None and not each.state and each.topic_partition not in found
         ]
         if missed:
             listed[:] = in_order([*listed, *_partitions_among(missed)])

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from pylog.errors import (
     LogDirectoryError,
 )
+from pylog.files import disk
 from pylog.files.file_names import LOG_START_OFFSET_CHECKPOINT
 from pylog.files.looks import Looks
 from pylog.files.storage import change_mark
 from pylog.lazy_modules import LazyModule
-from pylog.locations import join
+from pylog.locations import is_remote, join
 from pylog.model import EARLIEST, IsolationLevel, check_specs, spec_for
 from pylog.reading.damage import ReadMode
 from pylog.reading.discovery import LogStartOffsets, discover_all
@@ -80,6 +81,7 @@ class FollowedDirectory:
         self._starts: dict[str, tuple[object, LogStartOffsets]] = {}
         self._pending: dict[str, PendingCommit] = {}
         self._logs: dict[TopicPartition, FollowedLog] = {}
+        self._rewritten: dict[TopicPartition, int] = {}  # until it has been said
         self.directory = LogDirectory(())
 
     def refresh(self) -> dict[TopicPartition, FollowedLog]:
@@ -105,7 +107,7 @@ class FollowedDirectory:
             try:
                 self._logs = self._look_at(chosen)
             except LogDirectoryError as error:
-                if not any(each.was_moved() or each.was_deleted() for each in chosen):
+                if not any(_is_gone(each) for each in chosen):
                     raise
                 looks.again(error)
             else:
@@ -120,21 +122,21 @@ class FollowedDirectory:
     def _look_at(self, chosen: Sequence[PartitionDirectory]) -> dict[TopicPartition, FollowedLog]:
         """Return all partitions with what is pending at one moment: a job is seen as a whole."""
         above = {each.log_directory for each in chosen}
-        rewritten: dict[TopicPartition, int] = {}
+        rewritten = self._rewritten
         looks = Looks()
         while True:
             pending = {each: self._pending_in(each) for each in above}
             starts = {each: self._log_start_offsets(each) for each in above}
-            logs = {
-                each.topic_partition: self._look(
-                    each, starts[each.log_directory], pending[each.log_directory]
-                )
-                for each in chosen
-            }
-            for each, log in logs.items():
+            logs: dict[TopicPartition, FollowedLog] = {}
+            for directory in chosen:
+                above_it = directory.log_directory
+                log = self._look(directory, starts[above_it], pending[above_it])
+                each = directory.topic_partition
                 if log.rewritten_below is not None:  # said once: the next look knows the new log
                     rewritten[each] = max(log.rewritten_below, rewritten.get(each, 0))
+                logs[each] = log
             if not any(each.has_changed() for each in pending.values()):
+                self._rewritten = {}
                 return {
                     each: log._replace(rewritten_below=rewritten.get(each))
                     for each, log in logs.items()
@@ -209,6 +211,10 @@ class FollowedDirectory:
         if known is None or marks[0] is None or marks != known[0]:
             known = self._starts[log_directory] = marks, LogStartOffsets(log_directory)
         return known[1]
+
+
+def _is_gone(directory: PartitionDirectory) -> bool:
+    return not is_remote(directory.path) and not disk.lexists(directory.path)
 
 
 def follow(  # noqa: PLR0913 - keyword-only options, those of `pylog.scan`

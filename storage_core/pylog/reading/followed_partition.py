@@ -83,12 +83,14 @@ class FollowedPartition:
         self._transactions: transactions.FollowedTransactions | None = None
 
     def goes_on_in(self, directory: PartitionDirectory) -> bool:
-        """Whether it is followed in a directory from now on: it is there, or is looked for there.
+        """Whether it is followed in a directory from now on: it is there, or has been moved there.
 
-        On another disk lies the same log, or that of a new topic of this name: its id tells.
+        On another disk of its node lies the same log, or that of a new topic of this name: its id
+        tells. Of another node it is a replica.
         """
         is_here = directory.path == self.directory.path
-        if is_here or (self._seen is not None and self._seen.topic_id is not None):
+        was_moved = not is_here and self.directory.now().path == directory.path
+        if is_here or (was_moved and self._seen is not None and self._seen.topic_id is not None):
             self.directory = directory
             return True
         return False

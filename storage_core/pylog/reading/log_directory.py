@@ -415,8 +415,28 @@ def _topic_and_partition(given: object) -> tuple[str, int]:
 
 
 def open_each(paths: Iterable[str | os.PathLike[str]]) -> list[LogDirectory]:
-    """Return what lies under each path by itself; a partition that is moved, under one of them."""
-    places = [os.fspath(each) for each in in_store(list(paths), None, None)]
+    """Return what lies under each path by itself, as `open_directory` does.
+
+    A partition that a broker moves between its log directories meanwhile is in one of them.
+
+    Parameters
+    ----------
+    paths
+        Log directories, or topic-partition directories.
+
+    Raises
+    ------
+    LogDirectoryError
+        As of `open_directory`.
+
+    Examples
+    --------
+    >>> [sorted(each.topics) for each in pylog.jobs.open_each(["kafka/damaged/orders-0"])]
+    [['orders']]
+    """
+    given = list(paths)
+    _ensure_paths(given)
+    places = [os.fspath(each) for each in in_store(given, None, None)]
     return [
         LogDirectory(one_of_each(found), given=[place])
         for place, found in zip(places, discover_each(places), strict=True)
@@ -440,6 +460,12 @@ def opened(
         else:  # `open_directory` refuses what is no path
             paths.append(each)
     return open_directory(*paths, takes_segment_files=takes_segment_files)
+
+
+def _ensure_paths(given: Iterable[object]) -> None:
+    for each in given:
+        if not isinstance(each, str | os.PathLike):
+            raise TypeError(_no_path(each))
 
 
 def _no_path(given: object) -> str:
@@ -497,9 +523,7 @@ def open_directory(
     >>> directory["orders", 0].log_end_offset
     60
     """
-    for each in paths:
-        if not isinstance(each, str | os.PathLike):
-            raise TypeError(_no_path(each))
+    _ensure_paths(paths)
     places = in_store(paths, filesystem, storage_options)
     directories = one_of_each(
         discover_all(places, takes_segment_files=takes_segment_files),

@@ -100,14 +100,22 @@ _Value = TypeVar("_Value")
 
 
 def read_steadily(view: LogView, read: Callable[[LogView], _Value]) -> _Value:
-    """Return what ``read`` does of a log; of a new look at it where files change meanwhile."""
+    """Return what ``read`` does of a log; of a new look at it where files change meanwhile.
+
+    Side files of a log that was moved to another disk look as if they had never been written.
+    """
     looks = Looks()
     while True:
         try:
-            return read(view)
+            value = read(view)
         except SegmentVanishedError as error:
             looks.again(error)
-            view = view.refreshed()
+        else:
+            if not view.directory.was_moved():
+                return value
+            reason = "the partition is moved between disks faster than it is read"
+            looks.again(LogDirectoryError(reason, view.directory.path))
+        view = view.refreshed()
 
 
 def view_of(
@@ -273,7 +281,7 @@ class LogView:
         return segments_html(title, segments, end, attempts, opens_files=opens_files)
 
     def refreshed(self, *, pending: PendingCommit | None = None) -> LogView:
-        """Return a view of the same directory as it is now, read in the same way.
+        """Return a view of the partition as it is now, and where it is now, read in the same way.
 
         Parameters
         ----------
@@ -627,7 +635,10 @@ class LogView:
         CorruptCheckpointError, UnreadableFileError
             The file does not follow its format, or cannot be read.
         """
-        return read_leader_epoch_checkpoint(join(self.directory.path, LEADER_EPOCH_CHECKPOINT))
+        known = read_leader_epoch_checkpoint(join(self.directory.path, LEADER_EPOCH_CHECKPOINT))
+        if known or not self.directory.was_moved():
+            return known
+        return self.refreshed().leader_epochs
 
     @property
     def latest_leader_epoch(self) -> int | None:
@@ -664,4 +675,4 @@ class LogView:
         try:
             return read_partition_metadata(join(self.directory.path, PARTITION_METADATA))
         except SegmentVanishedError:
-            return None
+            return self.refreshed().metadata if self.directory.was_moved() else None

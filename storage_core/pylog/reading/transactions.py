@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +49,7 @@ from pylog.files.transaction_index import read_transaction_index
 from pylog.locations import join
 from pylog.model import AbortedTransaction, ControlRecordType
 from pylog.reading.checked_windows import CheckedWindows, transactional_batches
-from pylog.reading.log_view import LogView
+from pylog.reading.log_view import LogView, view_of
 from pylog.reading.open_transactions import END_TYPES, OpenTransactions, transaction_events
 from pylog.reading.slicing import open_slice, segment_slices
 
@@ -466,7 +467,7 @@ class AbortWatch:
     def _windows_after(self) -> Iterator[tuple[Window, str]]:
         if not self._is_waiting():
             return
-        view = LogView(self._task.directory, access=self._task.access)
+        view = view_of(self._task.directory, partial(LogView, access=self._task.access))
         for segment_slice in segment_slices(view, self._next_offset, view.log_end_offset):
             with segment_slice.open() as source:
                 windows = CheckedWindows(

@@ -371,7 +371,7 @@ def opened(paths: Iterable[str | os.PathLike[str]]) -> list[tuple[str, LogDirect
         }
     )
     held = dict(zip(filled, open_each(filled) if filled else (), strict=True))
-    return [(each, held.get(each) or LogDirectory([])) for each, _ in listed]
+    return [(each, held[each] if each in held else LogDirectory([])) for each, _ in listed]
 
 
 def log_directory_of(path: str | os.PathLike[str]) -> str:

@@ -36,9 +36,8 @@ from pylog.errors import (
     TooManyOpenFilesError,
     UnreadableFileError,
 )
-from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
-from pylog.files.leader_epochs import EpochEntry, end_offset_for, read_leader_epoch_checkpoint
-from pylog.locations import is_remote, join
+from pylog.files.leader_epochs import EpochEntry, end_offset_for
+from pylog.locations import is_remote
 from pylog.log_file.batch_walk import HIGHEST_OFFSET
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.checked_windows import CheckedWindows
@@ -296,7 +295,7 @@ class Partition:
 
     def _checkpointed_epochs(self) -> list[EpochEntry]:
         try:
-            return read_leader_epoch_checkpoint(join(self.directory.path, LEADER_EPOCH_CHECKPOINT))
+            return self.view.leader_epochs
         except TooManyOpenFilesError:
             raise
         except LogStorageError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,8 @@ import pylog
 from pylog.checks import partition as partition_checks
 from pylog.checks.doctor import doctor
 from pylog.checks.files import read_checkpoints
+from pylog.files.directory_lock import DirectoryLock
+from pylog.files.looks import MOST_PATIENCE_SECONDS
 from tests.support.batches import batch_v2, plain_records, with_bad_crc
 from tests.support.log_files import (
     move_partition,
@@ -83,6 +86,47 @@ def test_a_partition_that_is_moved_while_it_is_looked_at_is_looked_at_where_it_i
     assert [each.path for each in report.partitions] == [
         *(str(disks[1] / name) for name in ("orders-0", "payments-0")),
     ]
+
+
+def test_damage_that_is_moved_between_two_looks_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disks = [tmp_path / "a", tmp_path / "b"]
+    for disk, name in zip(disks, ("orders-0", "payments-0"), strict=True):
+        batches = [FIRST[0], with_bad_crc(FIRST[1])] if name == "orders-0" else FIRST
+        place = write_partition(disk, {0: batches}, name=name)
+        write_topic_id(place, TOPIC_ID_TEXT if name == "orders-0" else OTHER_ID_TEXT)
+        write_meta_properties(disk)
+    pauses = 0
+
+    def move(seconds: float) -> None:
+        nonlocal pauses
+        pauses += seconds >= 0.2  # others wait for the clock of the file system
+        if pauses == 2 and (disks[0] / "orders-0").exists():
+            move_partition(disks[0] / "orders-0", disks[1])
+
+    monkeypatch.setattr(time, "sleep", move)
+    with DirectoryLock(disks[0]), DirectoryLock(disks[1]):
+        report = doctor(*disks)
+    assert pauses >= 2
+    assert codes(report) == [("error", "damaged_batches")]
+    assert [each.path for each in report.findings] == [str(disks[1] / "orders-0" / f"{0:020d}.log")]
+
+
+def test_many_lasting_faults_are_not_waited_for_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(40):
+        place = write_partition(tmp_path, {0: FIRST}, name=f"orders-{number}")
+        write_topic_id(place, TOPIC_ID_TEXT)
+        segment_path(place, 0).write_bytes(b"damaged" * 20)
+    write_meta_properties(tmp_path)
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    with DirectoryLock(tmp_path):
+        found = codes(doctor(tmp_path, threads=1))
+    assert found.count(("error", "damaged_batches")) == 40
+    assert 20 < sum(waited) < 40 + MOST_PATIENCE_SECONDS * 0.9
 
 
 def test_topics_and_partitions_choose(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 import pylog
+from pylog.checks.doctor import doctor
 from pylog.errors import LogDirectoryError
 from tests.support.log_files import write_partition
 from tests.unit.checks.examined import FIRST, codes
@@ -99,3 +101,21 @@ def test_a_folder_in_the_place_of_the_marker_of_a_clean_stop_is_one_if_it_is_emp
     (marker / "something").touch()
     refused = pylog.doctor(directory.parent)
     assert [each.code for each in refused.refusals] == ["misnamed_directory"]
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_a_partition_on_two_disks_is_no_finding_once_the_broker_has_moved_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_moved: bool
+) -> None:
+    disks = [tmp_path / "a", tmp_path / "b"]
+    for disk in disks:
+        write_partition(disk, {0: FIRST})
+        write_meta_properties(disk)
+
+    def take_away(_seconds: float) -> None:
+        if is_moved and (disks[0] / "orders-0").exists():
+            shutil.rmtree(disks[0] / "orders-0")
+
+    monkeypatch.setattr(time, "sleep", take_away)
+    found = [each.code for each in doctor(*disks).findings]
+    assert ("duplicate_partition" in found) is not is_moved

@@ -12,6 +12,7 @@ from pylog.checks.doctor import doctor
 from pylog.errors import LogDirectoryError
 from pylog.reading import discovery
 from pylog.reading.discovery import PartitionDirectory, discover_all, discover_partitions
+from pylog.reading.log_view import read_unless_deleted
 from pylog.reading.segment_listing import SegmentListing, list_segments
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import (
@@ -508,3 +509,56 @@ def test_a_disk_from_which_all_is_moved_is_empty_beside_others(disks: list[Path]
     assert "no partition is in any of" in refusal(*disks)
     (disks[1] / "meta.properties").unlink()
     assert "no Kafka log here" in refusal(*disks)
+
+
+@pytest.mark.parametrize("are_named", [False, True])
+def test_side_files_of_a_partition_that_is_moved_are_not_taken_for_unwritten(
+    disks: list[Path], *, are_named: bool
+) -> None:
+    place = disks[0] / "moving-0"
+    (place / "leader-epoch-checkpoint").write_text("0\n2\n3 0\n4 1\n")
+    write_topic_id(place, TOPIC_ID_TEXT)
+    directory = pylog.open_directory(*disks)
+    view = directory["moving", 0]
+    table: TableName = "leader_epochs"
+    topics = ["moving"] if are_named else None
+    before = pylog.read_table(directory, table, topics=topics)
+    assert before.num_rows == 2
+    move_partition(place, disks[1])
+    assert pylog.read_table(directory, table, topics=topics).num_rows == 2
+    assert [each.epoch for each in view.leader_epochs] == [3, 4]
+    assert view.metadata is not None
+
+
+def test_what_a_log_that_is_gone_by_its_first_look_has_is_read_where_it_is(
+    disks: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = pylog.open_directory(*disks)
+    listed = list_segments
+    to_move = [disks[0] / "moving-0"]
+
+    def gone_at_first(path: str) -> SegmentListing:
+        if path == str(disks[0] / "moving-0") and to_move:
+            moved = move_partition(to_move.pop(), disks[1])
+            try:
+                return listed(path)
+            finally:
+                move_partition(moved, disks[0])  # before anybody asks where it is
+        return listed(path)
+
+    monkeypatch.setattr("pylog.reading.log_view.list_segments", gone_at_first)
+    view = directory["moving", 0]
+    assert view.unreadable is not None
+    assert read_unless_deleted(view, lambda now: now.log_end_offset, -1) == 2
+
+
+def test_a_disk_whose_last_partition_is_moved_away_meanwhile_is_looked_at(
+    disks: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(disks[0] / "first-0")
+    (disks[0] / "recovery-point-offset-checkpoint").write_text("7\n")
+    after_listing(monkeypatch, 1, lambda: move_partition(disks[0] / "moving-0", disks[1]))
+    monkeypatch.setattr(examination, "discover_partitions", discovery.discover_partitions)
+    report = doctor(*disks)
+    assert sorted(each.path for each in report.directories) == list(map(str, disks))
+    assert "damaged_checkpoint" in [each.code for each in report.findings]

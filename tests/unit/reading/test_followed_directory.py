@@ -185,6 +185,46 @@ def test_a_partition_that_is_moved_between_listing_and_look_is_looked_for_again(
     assert not to_move
 
 
+def test_what_was_rewritten_is_said_where_another_partition_goes_at_the_same_look(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_partition(logs, {0: [batch_v2(plain_records(0, 4))]}, name="payments-0")
+    write_meta_properties(logs)
+    settle(logs)
+    followed = pylog.follow(logs)
+    followed.refresh()
+    shutil.rmtree(logs / "orders-0")
+    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="orders-0")
+    write_partition(logs, {9: [batch_v2(plain_records(9, 1))]}, name="payments-0")
+
+    def gone_first(
+        directory: pylog.results.PartitionDirectory, *arguments: object
+    ) -> pylog.results.LogView:
+        if directory.topic_partition.topic == "payments":
+            shutil.rmtree(directory.path, ignore_errors=True)
+        return LogView(directory, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(followed_partition, "LogView", gone_first)
+    found = followed.refresh()
+    assert list(found) == [ORDERS]
+    assert found[ORDERS].rewritten_below == 2
+    assert followed.refresh()[ORDERS].rewritten_below is None
+
+
+def test_a_replica_of_another_node_is_no_log_that_was_rewritten(tmp_path: Path) -> None:
+    nodes = [tmp_path / "1", tmp_path / "2"]
+    for number, (node, records) in enumerate(zip(nodes, (10, 8), strict=True), 1):
+        place = write_partition(node, {0: [batch_v2(plain_records(0, records))]})
+        write_partition(node, {0: [batch_v2(plain_records(0, 1))]}, name=f"own{number}-0")
+        write_topic_id(place, ONE_ID)
+        (node / "meta.properties").write_text(f"version=1\nnode.id={number}\ncluster.id=c\n")
+    followed = pylog.follow(*nodes, topics=["orders"])
+    assert ends(followed) == {"orders-0": 10}
+    shutil.rmtree(nodes[0] / "orders-0")
+    log = followed.refresh()[ORDERS]
+    assert (log.end_offset, log.rewritten_below) == (8, None)
+
+
 def test_new_partitions_and_topics_are_found_and_deleted_ones_go(logs: Path) -> None:
     followed = pylog.follow(logs)
     followed.refresh()

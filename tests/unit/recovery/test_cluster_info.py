@@ -11,7 +11,12 @@ from pylog.recovery.cluster_info import opened
 from tests.support.adopted_disks import OLD_CLUSTER, known, properties
 from tests.support.batches import batch_v2, plain_records
 from tests.support.damage import flip
-from tests.support.log_files import replace_with_same, segment_path, write_partition
+from tests.support.log_files import (
+    replace_with_same,
+    segment_path,
+    write_meta_properties,
+    write_partition,
+)
 from tests.support.metadata_log import (
     METADATA,
     config_record,
@@ -171,6 +176,14 @@ def test_a_log_directory_may_have_a_name_as_a_partition_has_it(tmp_path: Path) -
     assert place == str(tmp_path / "disk-1")
     assert [str(each.topic_partition) for each in views] == ["orders-0"]
     assert [each for each, _ in opened([tmp_path / "disk-1" / "orders-0"])] == [place]
+
+
+def test_a_disk_that_has_copies_on_their_way_alone_keeps_them(tmp_path: Path) -> None:
+    name = f"orders-1.{'a' * 32}-future"
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 3))]}, name=name)
+    write_meta_properties(tmp_path)
+    [(_, found)] = opened([tmp_path])
+    assert [each.path for each in found.others] == [str(tmp_path / name)]
 
 
 def lost_and_found(disk: Path) -> None:
