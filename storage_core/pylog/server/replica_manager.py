@@ -584,11 +584,7 @@ class ReplicaManager:
         """Return the error code for an error, and log what is damaged, once."""
         if isinstance(error, OffsetOutOfRangeError):
             return Errors.OFFSET_OUT_OF_RANGE
-        is_gone = isinstance(error, LogDirectoryError) and (
-            partition.directory.was_moved()
-            or (self._followed is not None and partition.directory.was_deleted())
-        )
-        if is_gone or isinstance(error, SegmentVanishedError):
+        if isinstance(error, SegmentVanishedError) or self._is_on_its_way(partition):
             self._log_once(error, "%s: %s", partition.topic_partition, error)
             self._look_anew(partition)
             return Errors.KAFKA_STORAGE_ERROR  # a client asks again
@@ -603,6 +599,14 @@ class ReplicaManager:
         )
         # Clients repeat what a disk could not do; of a record that is corrupt they tell the user.
         return Errors.CORRUPT_MESSAGE
+
+    def _is_on_its_way(self, partition: Partition) -> bool:
+        """Whether a partition could not be listed since a broker moves or deletes it."""
+        if partition.view.unreadable is None:
+            return False
+        if partition.view.refreshed().unreadable is None:
+            return True
+        return self._followed is not None and partition.directory.was_deleted()
 
     def _look_anew(self, partition: Partition) -> None:
         """Have the next request look at a partition whose files are not those of its view."""

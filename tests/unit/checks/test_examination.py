@@ -11,6 +11,7 @@ import pylog
 from pylog.checks import partition as partition_checks
 from pylog.checks.doctor import doctor
 from pylog.checks.files import read_checkpoints
+from pylog.errors import LogDirectoryError
 from pylog.files.directory_lock import DirectoryLock
 from pylog.files.looks import MOST_PATIENCE_SECONDS
 from tests.support.batches import batch_v2, plain_records, with_bad_crc
@@ -64,8 +65,9 @@ def test_a_disk_that_has_none_but_deleted_directories_is_looked_at_as_any_other(
 
 
 @pytest.mark.parametrize("is_damaged", [False, True])
+@pytest.mark.parametrize("is_listed", [False, True])
 def test_a_partition_that_is_moved_while_it_is_looked_at_is_looked_at_where_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_damaged: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_listed: bool, is_damaged: bool
 ) -> None:
     disks = [tmp_path / "a", tmp_path / "b"]
     batches = [FIRST[0], with_bad_crc(FIRST[1])] if is_damaged else FIRST
@@ -78,6 +80,8 @@ def test_a_partition_that_is_moved_while_it_is_looked_at_is_looked_at_where_it_i
     def moved_first(view: LogView, walk: LogWalk, **options: Any) -> PartitionCheck:  # noqa: ANN401
         if (disks[0] / "orders-0").exists():
             move_partition(disks[0] / "orders-0", disks[1])
+            if not is_listed:
+                raise LogDirectoryError("cannot look at directory", view.directory.path)
         return look(view, walk, **options)
 
     monkeypatch.setattr(partition_checks, "_check", moved_first)

@@ -11,6 +11,7 @@ import pytest
 
 import pylog
 from pylog.errors import LogDirectoryError
+from pylog.reading.segment_listing import list_segments
 from tests.support.damage import flip
 from tests.support.log_files import move_partition, write_meta_properties
 from tests.support.raw_client import RawClient
@@ -19,6 +20,7 @@ from tests.unit.server.fetches import write
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pylog.reading.segment_listing import SegmentListing
     from tests.support.golden import GoldenRoot
 
 OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR, NO_SESSION = 1, 2, 56, 70
@@ -191,6 +193,36 @@ def test_a_copy_with_a_date_in_its_name_is_no_partition_of_millions(
         (topic,) = client.ask("Metadata", 12, {"topics": None})["topics"]
     assert len(topic["partitions"]) == 1
     assert any("orders-20240101 is not served" in each for each in caplog.messages)
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+def test_a_partition_that_is_on_its_way_when_it_is_listed_is_no_damage(
+    log_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_back: bool
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    pylog.create_topic(other, "payments", partitions=1)
+    for each in (log_dir, other):
+        write_meta_properties(each)
+    listed = list_segments
+    to_move = [log_dir / "orders-0"]
+
+    def gone_at_first(path: str) -> SegmentListing:
+        if path != str(log_dir / "orders-0") or not to_move:
+            return listed(path)
+        moved = move_partition(to_move.pop(), other)
+        try:
+            return listed(path)
+        finally:
+            if is_back:
+                move_partition(moved, log_dir)
+
+    with pylog.serve(log_dir, other) as server, RawClient(server.address) as client:
+        monkeypatch.setattr("pylog.reading.log_view.list_segments", gone_at_first)
+        answers = [fetch(client, 0) for _ in range(2)]  # a client asks again
+    assert not to_move
+    assert [each["errorCode"] for each in answers] == [KAFKA_STORAGE_ERROR if is_back else 0, 0]
+    assert answers[-1]["highWatermark"] == 5
 
 
 @pytest.mark.parametrize("follow", [False, True])
