@@ -77,9 +77,10 @@ if TYPE_CHECKING:
 
 _MOST_LOOKS = 4
 """How often a log is looked at whose files go while it is read, before that is an error."""
-_PAUSES_SECONDS = (0.2, 1.8)
-"""Before each further look at a log that a broker works on: its threads write files in turn, and
-one that is suspended between two of them has to get its own."""
+_PAUSE_SECONDS = 0.2
+_LASTING_SECONDS = 2.0
+"""How long a log that a broker works on has to be wrong: its threads write files in turn, and one
+that is suspended between two of them has to get its own. A large log takes that long to read."""
 _MISSING_FILES = (kinds.MISSING_INDEX, kinds.MISSING_TIME_INDEX)
 
 
@@ -96,7 +97,7 @@ def check_partition(  # noqa: PLR0913 - keyword-only options
     """Read all of one partition and return what is wrong with it.
 
     A broker may go on working on it. Where one does, and something seems wrong, the log is looked
-    at twice more, and what is not wrong each time has only been on its way.
+    at again for two seconds, and what is not wrong each time has only been on its way.
 
     ``user`` is whom a broker runs as; None for one who may do anything. ``patience`` is that of all
     partitions that are looked at together.
@@ -138,7 +139,7 @@ def _check_settled(
 ) -> PartitionCheck:
     """Return what is wrong with a partition once it stays wrong."""
     before: set[tuple[str, str, str]] | None = None
-    pauses: Iterator[float] = iter(())
+    is_live, first_look = False, 0.0
     for looks_left in range(_MOST_LOOKS - 1, -1, -1):
         damage = DamageReport(is_logged=False)
         # What is wrong with files does not depend on whether readers are given what is in them.
@@ -172,11 +173,13 @@ def _check_settled(
             # A start that would lose what was on its way says nothing.
             start=check.start if lasting.issuperset(map(identity, losses)) else None,
         )
+        pause = _PAUSE_SECONDS
         if is_first:
             is_live = _has_changed(view, now) or is_in_use(view.directory.log_directory)
-            pauses = iter(_PAUSES_SECONDS if is_live else ())
-        pause = next(pauses, None)
-        if not wrong or not looks_left or pause is None:
+            first_look = time.monotonic()
+        else:
+            pause = first_look + _LASTING_SECONDS - time.monotonic()
+        if not (wrong and looks_left and is_live and pause > 0):
             return check
         if not is_first and not patience.allows(pause):
             return check

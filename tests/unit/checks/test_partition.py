@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
+from pylog.checks import partition
 from pylog.checks.broker_start import broker_start
 from pylog.checks.partition import check_partition
 from pylog.files.directory_lock import DirectoryLock
@@ -22,6 +23,7 @@ from tests.support.damage import flip
 from tests.support.log_files import segment_path, write_partition, write_recovery_points
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pylog.checks.broker_start import BrokerStart
@@ -157,6 +159,19 @@ def test_an_index_that_is_not_there_at_each_look_but_after_it_is_not_missing(
     }
 
 
+def at_each_pause(monkeypatch: pytest.MonkeyPatch, do: Callable[[float], None]) -> None:
+    """Have something done at each pause, which takes its time by the clock alone."""
+    now, waited = time.monotonic, 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal waited
+        waited += seconds
+        do(seconds)
+
+    monkeypatch.setattr(time, "monotonic", lambda: now() + waited)
+    monkeypatch.setattr(time, "sleep", sleep)
+
+
 @pytest.mark.parametrize(
     ("is_whole_at", "has_lock", "looks", "is_found"),
     [(2, True, 2, False), (3, True, 3, False), (4, True, 3, True), (2, False, 1, True)],
@@ -187,7 +202,7 @@ def test_what_is_wrong_beside_a_broker_is_looked_at_three_times(
                 log.write_bytes(content)
                 os.utime(log, (settled, settled))
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    at_each_pause(monkeypatch, sleep)
     (view,) = open_directory(directory)
     with DirectoryLock(tmp_path) if has_lock else nullcontext():
         found = check_partition(view)
@@ -215,10 +230,34 @@ def test_a_start_that_would_lose_what_was_on_its_way_says_nothing(
 
     write_recovery_points(tmp_path, {("orders", 0): 10_000})
     monkeypatch.setattr("pylog.checks.partition.broker_start", start)
-    monkeypatch.setattr(time, "sleep", sleep)
+    at_each_pause(monkeypatch, sleep)
     (view,) = open_directory(directory)
     with DirectoryLock(tmp_path):
         found = check_partition(view)
     assert starts == [False, False, True]
     assert "damaged_batches" in {each.code for each in found.findings}
     assert found.start is None
+
+
+def test_a_large_log_is_looked_at_twice_which_takes_long_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = write_partition(tmp_path, {0: batches("none", 0)})
+    flip(segment_path(directory, 0), 70)
+    looks: list[str] = []
+    now, hours = time.monotonic, 0.0
+    check_once = partition._check
+
+    def slow(*arguments: Any, **options: Any) -> PartitionCheck:  # noqa: ANN401
+        nonlocal hours
+        looks.append("look")
+        hours += 3600.0
+        return check_once(*arguments, **options)
+
+    monkeypatch.setattr(partition, "_check", slow)
+    monkeypatch.setattr(time, "monotonic", lambda: now() + hours)
+    (view,) = open_directory(directory)
+    with DirectoryLock(tmp_path):
+        found = check_partition(view)
+    assert len(looks) == 2
+    assert "damaged_batches" in {each.code for each in found.findings}
