@@ -52,8 +52,11 @@ def info(*disks: Path) -> list[str]:
 
 def doctor(*disks: Path) -> list[str]:
     report = pylog.doctor(*disks)
-    severities = {each.severity for each in report.findings}
-    assert severities <= {pylog.results.Severity.INFO}, report.findings
+    assert [
+        (each.code, each.path, each.message)
+        for each in report.findings
+        if each.severity is not pylog.results.Severity.INFO
+    ] == []
     assert report.verdict.would_start is True
     return [each.topic_partition.topic for each in report.partitions]
 

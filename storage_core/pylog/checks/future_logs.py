@@ -20,10 +20,11 @@ from pylog.checks.absent_partitions import unserved
 from pylog.checks.replicas import find_fork
 from pylog.errors import LogStorageError, SegmentVanishedError
 from pylog.files.file_names import FUTURE_DIR_SUFFIX
-from pylog.files.looks import MOST_LOOKS
+from pylog.files.looks import MOST_LOOKS, lasting
 from pylog.findings import kinds
-from pylog.findings.finding import Effect, Finding, FindingKind
+from pylog.findings.finding import Effect, Finding, FindingKind, Severity
 from pylog.locations import printable_location
+from pylog.writing.node import nodes_now
 from pylog.writing.node_disks import Place
 
 if TYPE_CHECKING:
@@ -38,7 +39,35 @@ if TYPE_CHECKING:
 def future_findings(
     views: Sequence[LogView], nodes: Mapping[str, Node]
 ) -> Iterator[tuple[str, Finding]]:
-    """Yield what becomes of each ``-future`` directory, by log directory."""
+    """Yield what becomes of each ``-future`` directory, by log directory.
+
+    Directories and metadata are not of one moment where a broker goes on moving: they are looked at
+    again.
+    """
+    found = {(each.path, each.kind): (place, each) for place, each in _findings(views, nodes)}
+    moving = {each.topic_partition for each in views if each.directory.state == FUTURE_DIR_SUFFIX}
+
+    def look() -> set[tuple[str, FindingKind]] | None:
+        now = nodes_now(nodes)
+        if now is None:
+            return None
+        still = [
+            each.refreshed()
+            for each in views
+            if each.topic_partition in moving and not each.directory.was_deleted()
+        ]
+        return {(each.path, each.kind) for _, each in _findings(still, now)}
+
+    wrong = {
+        key: each
+        for key, (_, each) in found.items()
+        if each.severity is not Severity.INFO or each.effect is not None
+    }
+    kept = lasting(wrong, look, nodes)
+    yield from (each for key, each in found.items() if key not in wrong or key in kept)
+
+
+def _findings(views: Sequence[LogView], nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
     live_of: dict[tuple[Node, TopicPartition], list[LogView]] = {}
     for view in views:
         place = view.directory

@@ -54,7 +54,7 @@ from pylog.locations import is_remote, join, printable_location
 from pylog.reading.discovery import PartitionDirectory, directory_identity
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_view import LogView
-from pylog.writing.node import nodes_of
+from pylog.writing.node import nodes_now
 from pylog.writing.node_disks import HIGHEST_VERSION, RESERVED_IDS
 
 if TYPE_CHECKING:
@@ -300,12 +300,10 @@ def node_findings(
     found = _node_findings(views, nodes)
     if any(kind == kinds.STRAY_PARTITION for _, kind in found):
         places = [view for [(view, _), *_] in found.values()]
-        version = next(iter(nodes.values())).kafka_version
-        asked = {view.directory.log_directory for view in places}
 
         def look() -> Container[tuple[str, FindingKind]] | None:
-            now = nodes_of(nodes, version)
-            if any(nodes[each].knows_metadata and not now[each].knows_metadata for each in asked):
+            now = nodes_now(nodes)
+            if now is None:
                 return None
             still = [
                 each

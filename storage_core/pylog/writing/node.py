@@ -74,7 +74,7 @@ from pylog.writing.node_metadata import (
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from pylog.files.meta_properties import MetaProperties
     from pylog.internal_topics.metadata_image import PartitionRegistration, TopicImage
@@ -574,3 +574,12 @@ def _is_beside(log_directory: str) -> bool:
     """Whether a directory without a legible ``meta.properties`` is a broker's, or a new disk."""
     names = names_in(log_directory)
     return not names or META_PROPERTIES in names or is_of_a_broker(log_directory)
+
+
+def nodes_now(nodes: Mapping[str, Node]) -> dict[str, Node] | None:
+    """Return nodes as their metadata is now; None where one cannot be read that could be."""
+    versions = {each.kafka_version for each in nodes.values()}
+    now = nodes_of(nodes, *versions)
+    if any(nodes[each].knows_metadata and not now[each].knows_metadata for each in nodes):
+        return None
+    return now

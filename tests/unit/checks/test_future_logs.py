@@ -13,6 +13,7 @@ from pylog.checks import future_logs
 from pylog.checks.doctor import doctor
 from pylog.checks.replicas import find_fork
 from pylog.errors import SegmentVanishedError
+from pylog.files.directory_lock import DirectoryLock
 from pylog.results import Severity
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import mark_clean_shutdown, write_partition, write_topic_id
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.results import DoctorReport, Finding, LogView
+    from tests.unit.checks.conftest import AtThirdPause
 
 FIRST, SECOND, GONE = (bytes(15) + bytes([number]) for number in (200, 201, 202))
 NAME = f"orders-0.{'a' * 32}-future"
@@ -260,3 +262,25 @@ def test_one_that_a_broker_puts_in_its_place_meanwhile_is_no_finding(
         [] if is_gone else ["future_directory"]
     )
     assert looks == (1 if is_gone else 2)
+
+
+def test_what_becomes_of_one_is_not_told_from_metadata_of_another_moment(
+    disks: list[Path], at_third_pause: AtThirdPause
+) -> None:
+    assign(disks, SECOND)
+    write_log(disks[0], "orders-0", 10)
+    write_log(disks[1], NAME, 5)
+
+    def lost() -> list[str]:
+        found = doctor(*disks).findings
+        return [each.code for each in found if each.severity is Severity.ERROR]
+
+    assert lost() == ["future_replaces_live"]
+
+    def go_on() -> None:
+        shutil.rmtree(disks[0] / "__cluster_metadata-0")
+        assign(disks, FIRST)
+
+    at_third_pause(go_on)
+    with DirectoryLock(disks[0]):
+        assert lost() == []
