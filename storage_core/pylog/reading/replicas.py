@@ -159,7 +159,8 @@ class _Nodes:
         twice = {
             each.path: each
             for one, other in combinations(found, 2)
-            if self._are_of_one_node(one, other) and not is_remote(one.path)
+            if self._are_of_one_node(one, other)
+            and not (is_remote(one.path) or is_remote(other.path))
             for each in (one, other)
         }
 

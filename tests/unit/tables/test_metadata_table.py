@@ -36,7 +36,11 @@ class Logs:
 
     def rows(self, count: int) -> Iterator[int]:
         table = MetadataTable("segments", SCHEMA, self.rows_of)
-        views: Any = [SimpleNamespace(number=each, unreadable=None) for each in range(count)]
+        directory = SimpleNamespace(was_moved=lambda: False)
+        views: Any = [
+            SimpleNamespace(number=each, unreadable=None, directory=directory)
+            for each in range(count)
+        ]
         for batch in rows_of_logs(table, views, are_named=False):
             yield from batch.column("log").to_pylist()
 
