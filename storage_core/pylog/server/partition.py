@@ -324,6 +324,8 @@ class Partition:
         return self.last_stable_offset
 
     def _walk_to_high_watermark(self) -> None:
+        if self.last_stable_offset is not None:
+            return  # a client asked just as the walk of another one came to its end
         offsets = self.known
         try:
             stable = self.transactions.last_stable_offset(self.view, offsets.high_watermark)
@@ -520,7 +522,8 @@ class Partition:
         return at < len(self._base_offsets) and self._key(at) == key
 
     def _find_transactions(self, index: int) -> None:
-        self._transactions[index] = self.transactions.of_segment(self.view, index)
+        if index not in self._transactions:
+            self._transactions[index] = self.transactions.of_segment(self.view, index)
 
 
 def check_epoch(partition: Partition, current_leader_epoch: int) -> None:

@@ -16,6 +16,7 @@ from pylog.reading import transactions as transactions_module
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
 from pylog.reading.log_directory import TopicChoice
+from pylog.server.log_transactions import LogTransactions, NotWalkedError
 from pylog.server.replica_manager import ReplicaManager, ServedLogs
 from pylog.server.segment_proof import BatchCache, Batches, ProvedWindow, SegmentProof
 from tests.support.batches import ABORT, COMMIT, Built, batch_v2, joined, marker, plain_records
@@ -346,3 +347,23 @@ def test_files_that_cannot_be_opened_beside_all_others_are_no_damage(
                 starved.setattr(os, "open", refuse)
                 assert fetch(client, offset)["errorCode"] == KAFKA_STORAGE_ERROR
         assert fetch(client, 0)["records"] == joined(first)
+
+
+def test_a_walk_that_is_asked_for_as_another_one_ends_is_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_partition(tmp_path, {0: batches(*range(5))})
+    replicas = ReplicaManager(
+        ServedLogs(paths=(tmp_path,), choice=TopicChoice.of(topics=None, assign=None, pattern=None))
+    )
+    partition = replicas.partition("orders", 0)
+    needed = []
+    for _ in range(2):
+        with pytest.raises(NotWalkedError) as caught:
+            partition.find_last_stable_offset()
+        needed.append(caught.value)
+    needed[0].walk()
+    monkeypatch.setattr(LogTransactions, "last_stable_offset", None)  # who calls it, fails
+    needed[1].walk()
+    assert partition.find_last_stable_offset() == 5
+    replicas.close()
