@@ -41,8 +41,8 @@ def future_findings(
 ) -> Iterator[tuple[str, Finding]]:
     """Yield what becomes of each ``-future`` directory, by log directory.
 
-    Directories and metadata are not of one moment where a broker goes on moving: they are looked at
-    again.
+    While a broker moves partitions, directories and metadata change one after the other. So this
+    looks again before it reports a problem.
     """
     found = {(each.path, each.kind): (place, each) for place, each in _findings(views, nodes)}
     moving = {each.topic_partition for each in views if each.directory.state == FUTURE_DIR_SUFFIX}

@@ -147,7 +147,7 @@ class _Cluster:
         now_ms: int,
         settings: ServerProperties,
     ) -> dict[Position, CommitAtRisk]:
-        """Return the positions that are outside of their logs, without those that were meanwhile.
+        """Return the positions that stay outside of their logs when they are looked at again.
 
         A broker may append to a log, make it or delete it, and its group read on, after the log
         was looked at, or while it was: then a start would cut off what was half written.

@@ -49,6 +49,7 @@ from pylog.text.words import named
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.files.meta_properties import MetaProperties
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
 
@@ -132,11 +133,16 @@ class PartitionDirectory:
 
 def node_of(log_directory: str) -> tuple[str | None, int] | None:
     """Return the cluster's id and the number of the node whose log directory it is, if known."""
+    meta = meta_of(log_directory)
+    return None if meta is None or meta.node_id is None else (meta.cluster_id, meta.node_id)
+
+
+def meta_of(log_directory: str) -> MetaProperties | None:
+    """Return the ``meta.properties`` of a log directory; None without one that can be read."""
     try:
-        meta = read_meta_properties(join(log_directory, META_PROPERTIES))
+        return read_meta_properties(join(log_directory, META_PROPERTIES))
     except (CorruptCheckpointError, UnreadableFileError, SegmentVanishedError):
         return None
-    return None if meta.node_id is None else (meta.cluster_id, meta.node_id)
 
 
 _ORDER = attrgetter("topic_partition", "path", "state", "is_named", "segments")
@@ -350,7 +356,7 @@ def _beside(directory: PartitionDirectory, places: tuple[str, ...]) -> Partition
 def _settle(disks: Mapping[str, list[PartitionDirectory]]) -> None:
     """Add the partitions of a node that were in none of its disks when each was listed.
 
-    Of those that were in two, what has been taken away is left out.
+    Where one was in two, it leaves out the directory that the broker has deleted by now.
     """
     found: dict[TopicPartition, list[PartitionDirectory]] = {}
     for each in chain.from_iterable(disks.values()):

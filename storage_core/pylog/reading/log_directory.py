@@ -427,7 +427,7 @@ def open_each(paths: Iterable[str | os.PathLike[str]]) -> list[LogDirectory]:
     Raises
     ------
     LogDirectoryError
-        As of `open_directory`.
+        `open_directory` would raise it for one of the paths.
 
     Examples
     --------

@@ -28,14 +28,13 @@ from pylog.errors import (
     UnreadableFileError,
 )
 from pylog.files import disk
-from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA
+from pylog.files.file_names import PARTITION_METADATA
 from pylog.files.leader_epochs import end_offset_for
 from pylog.files.looks import lasting
-from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.model import TopicPartition
-from pylog.reading.discovery import LogStartOffsets, directory_identity, in_order
+from pylog.reading.discovery import LogStartOffsets, directory_identity, in_order, meta_of
 from pylog.reading.log_view import LogView
 from pylog.reading.pending_commit import NoPendingCommit
 
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pylog.files.meta_properties import MetaProperties
     from pylog.reading.discovery import PartitionDirectory
 
 _logger = logging.getLogger(__name__)
@@ -112,7 +110,7 @@ class _Nodes:
 
     def __init__(self, directories: Iterable[PartitionDirectory]) -> None:
         places = list(dict.fromkeys(each.log_directory for each in directories))
-        self._metas = {path: _meta(path) for path in places} if len(places) > 1 else {}
+        self._metas = {path: meta_of(path) for path in places} if len(places) > 1 else {}
         self._places = places
 
     def ensure_one_cluster(self, directories: Iterable[PartitionDirectory], what: str) -> None:
@@ -193,13 +191,6 @@ class _Nodes:
                     f"and in {printable_location(other.path)}, {why}; read one of them"
                 )
                 raise LogDirectoryError(reason)
-
-
-def _meta(path: str) -> MetaProperties | None:
-    try:
-        return read_meta_properties(join(path, META_PROPERTIES))
-    except (CorruptCheckpointError, UnreadableFileError, SegmentVanishedError):
-        return None
 
 
 def _topic_id(directory: PartitionDirectory) -> uuid.UUID | None:
